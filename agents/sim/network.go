@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -246,10 +247,7 @@ func (w *World) deliver(h *Host, p *packet) {
 		return
 	}
 	w.trace.addSum(w.now, h, traceArrived, p.digest)
-	from := p.from
-	if from == nil {
-		from = w.byID[p.sender]
-	}
+	from := cmp.Or(p.from, w.byID[p.sender])
 	if from == nil || !from.trusted {
 		w.refuse(h, p, errStranger) // a transport would reject it
 		return

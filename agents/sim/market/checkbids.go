@@ -1,6 +1,9 @@
 package market
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"ramp/agents/resource/pricing"
@@ -156,10 +159,7 @@ func (c *bidChecks) checkEnded() {
 
 // replay runs an auction again from the bids that arrived.
 func (c *bidChecks) replay(e ended) {
-	least := map[int]protocol.Credits{}
-	for unit, ceiling := range e.auction.ceilings {
-		least[unit] = ceiling
-	}
+	least := maps.Collect(slices.All(e.auction.ceilings))
 	ends := roundEnds(e.purchase)
 	for _, h := range e.auction.bids {
 		round, sure := roundOf(ends, h.at)
@@ -190,9 +190,7 @@ func (c *bidChecks) count(e ended, h arrivedBid, r message.Round) {
 		c.counted++
 		return
 	}
-	if c.missed == "" {
-		c.missed = e.purchase.ID + ": " + h.seller.Name() + " at " + h.at.Format(time.TimeOnly)
-	}
+	c.missed = cmp.Or(c.missed, e.purchase.ID+": "+h.seller.Name()+" at "+h.at.Format(time.TimeOnly))
 }
 
 // roundEnds are the instants at which the rounds of an auction ended.

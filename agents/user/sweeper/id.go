@@ -69,9 +69,7 @@ func Complete(o *message.SweepOrder, dir string, read func(spec string) ([]messa
 			return p, err
 		}
 	}
-	if o.ID == "" {
-		o.ID = ID(p.Name, *o)
-	}
+	o.ID = cmp.Or(o.ID, ID(p.Name, *o))
 	for i := range p.Len() {
 		program := Program(p.Task(i), o.Inputs)
 		if err := check(o.ID+".t00000.000", &program); err != nil {

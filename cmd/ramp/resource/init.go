@@ -148,9 +148,7 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 
 // complete fills in defaults, and checks the flags.
 func (s *siteInit) complete() error {
-	if s.Driver == "" {
-		s.Driver = config.LikelyDriver()
-	}
+	s.Driver = cmp.Or(s.Driver, config.LikelyDriver())
 	if err := s.CheckPrograms(s.Driver); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -108,11 +109,8 @@ func (p *Plan) Len() int {
 func (p *Plan) Task(i int) Task {
 	s := p.substitution(i)
 	t := Task{
-		Number: i + 1, Directory: s.expand(p.Directory), App: p.App,
+		Number: i + 1, Directory: cmp.Or(s.expand(p.Directory), fmt.Sprintf("task-%05d", i+1)), App: p.App,
 		Command: s.expandAll(p.Command), Inputs: s.expandAll(p.Inputs), Outputs: s.expandAll(p.Outputs),
-	}
-	if t.Directory == "" {
-		t.Directory = fmt.Sprintf("task-%05d", t.Number)
 	}
 	for j, a := range p.Axes {
 		t.Parameters = append(t.Parameters, Parameter{a.Name, s.values[j]})
