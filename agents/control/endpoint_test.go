@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"ramp/agents/control"
@@ -41,6 +42,28 @@ func TestAReadIsAnsweredToGetAsToPost(t *testing.T) {
 		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s %s: %d %s, want %d with %s", c.method, c.target, w.Code, w.Body, c.code, c.want)
 		}
+	}
+}
+
+// A server notices that a caller has left once it has read the question to its end.
+func TestAQuestionIsReadToItsEnd(t *testing.T) {
+	body := strings.NewReader(`{"gives":"3"} `)
+	mux := http.NewServeMux()
+	control.Exchange.Answer(mux, func(_ context.Context, q control.ExchangeCall) (control.Exchanged, error) {
+		if body.Len() > 0 || q.Gives == 0 {
+			t.Errorf("asked for %v; %d bytes are unread", q.Gives, body.Len())
+		}
+		return control.Exchanged{}, nil
+	})
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest("POST", "/v1/exchange", iotest.OneByteReader(body)))
+	if w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	w = httptest.NewRecorder()
+	echo().ServeHTTP(w, httptest.NewRequest("POST", "/v1/offers", strings.NewReader(`{"limit":3} {"limit":4}`)))
+	if w.Code != 422 || !strings.Contains(w.Body.String(), "want one JSON value") {
+		t.Errorf("two values: %d %s", w.Code, w.Body)
 	}
 }
 

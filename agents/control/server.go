@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,7 +164,12 @@ func readBody[Q any](w http.ResponseWriter, r *http.Request) (Q, error) {
 	var q Q
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxControlBody))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil && !errors.Is(err, io.EOF) {
+	err := d.Decode(&q)
+	if err == nil { // read to the end: before, the server does not notice a caller that leaves
+		_, err = d.Token()
+		err = cmp.Or(err, errors.New("want one JSON value"))
+	}
+	if !errors.Is(err, io.EOF) {
 		return q, exit.Fail(exit.Usage, "", "request to the agent: %w", err)
 	}
 	return q, nil

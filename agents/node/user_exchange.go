@@ -97,9 +97,15 @@ func (u userAgent) onExchange(ctx context.Context, q control.ExchangeCall, f fun
 // that no longer lives has given the same one. It returns that as it was.
 func (u userAgent) orderExchange(ctx context.Context, q control.ExchangeCall, quote contract.Quote) (user.Exchange, error) {
 	x := user.Exchange{Key: q.Key, Words: exchangeWords(q), Least: q.Least, Quote: quote}
-	return u.onExchange(ctx, q, func(now time.Time, e *user.Exchanges) (*user.Exchange, protocol.Output) {
+	var ended error
+	o, err := u.onExchange(ctx, q, func(now time.Time, e *user.Exchanges) (*user.Exchange, protocol.Output) {
+		if !control.CommandLives(x.Key) { // while it waited for a quote, the same order may have been given again
+			ended = context.Canceled
+			return nil, protocol.Output{}
+		}
 		return e.Order(now, x, slices.DeleteFunc(e.Unconfirmed(x.Words), control.CommandLives))
 	})
+	return o, cmp.Or(err, ended)
 }
 
 // exchangeAnswered waits until the bank has answered an order.

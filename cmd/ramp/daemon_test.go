@@ -134,9 +134,9 @@ func (d *daemon) stop() error {
 	}
 }
 
-// control is a client of the control socket in an agent's directory; it waits no longer
+// client is one of the control socket in an agent's directory; it waits no longer
 // than a test does.
-func control(dir string) *http.Client {
+func client(dir string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", filepath.Join(dir, "control.sock"))
@@ -163,7 +163,7 @@ func post(ctx context.Context, dir, path string, body any) (*http.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	resp, err := control(dir).Do(req)
+	resp, err := client(dir).Do(req)
 	if err != nil || resp.StatusCode == http.StatusOK {
 		return resp, err
 	}

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+
+	"ramp/agents/control"
 )
 
 // An exchange that is killed at growing delays and given again is done once, without the
@@ -31,20 +35,23 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(config, bytes.Replace(starts, []byte("\nuser:"), []byte("\nuser:\n  daemon: false"), 1), 0o600))
 	order := []string{"user", "exchange", "CPU", "GPU", "100", "--least", "200", "--dir", ann}
-	kills := killedAtAll(t, "", order...)
+	// Each kill after the question leaves a quote, and a bank keeps 16 of a user: few kills.
+	kills := killedLater(t, 2, "", order...)
 	change(t, ann, "900", "200")
 	u, err := startDaemon(filepath.Join(dir, "ann.log"), nil, "user", "serve", "--dir", ann)
 	must(t, err)
 	defer u.kill()
 	oneMore(t, order...)
 	change(t, ann, "800", "400")
-	kills += killedAtAll(t, "", order...)
+	kills += killedLater(t, 2, "", order...)
 	change(t, ann, "700", "600")
 	oneMore(t, order...) // finds what a command was killed over
 	twoMore(t, order...)
+	nothingForTheDead(t, ann, "/v1/exchange", map[string]any{"key": endedKey(), "from": "CPU", "to": "GPU", "gives": 100, "least": 200})
+	nothingForTheDead(t, bank, "/v1/credit", map[string]any{"key": endedKey(), "account": "ann", "currency": "CPU", "amount": 100})
 	change(t, ann, "400", "1200")
 	named := append(order, "--id", "mine")
-	kills += killedAtAll(t, "", named...)
+	kills += killedLater(t, 2, "", named...)
 	var x struct{ Again bool }
 	ramp(t, &x, named...)
 	if change(t, ann, "300", "1400"); !x.Again {
@@ -52,13 +59,29 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	}
 	u.kill()
 	must(t, os.WriteFile(config, starts, 0o600))
-	kills += killedAtAll(t, "", order...)
+	kills += killedLater(t, 2, "", order...)
 	change(t, ann, "200", "1600")
 	ramp(t, nil, "user", "stop", "--dir", ann)
 	if kills < 5 {
 		t.Errorf("%d kills are too few to say anything", kills)
 	}
 	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
+}
+
+// nothingForTheDead makes a call whose turn comes when its command has ended.
+func nothingForTheDead(t *testing.T, dir, path string, order map[string]any) {
+	t.Helper()
+	var said any
+	if err := call(context.Background(), dir, path, order, &said); err == nil {
+		t.Errorf("%s: done for a command that has ended: %v", path, said)
+	}
+}
+
+// endedKey is the key of a command that has ended.
+func endedKey() string {
+	part := strings.Split(control.CommandKey(), ".")
+	part[2] = "1"
+	return strings.Join(part, ".")
 }
 
 // twoMore gives the same order twice at once.
