@@ -1,14 +1,12 @@
 package bank_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"ramp/agents/markettest"
 	"ramp/bank/ledger"
-	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -16,15 +14,7 @@ import (
 // An order that is given again, to a bank that was killed meanwhile, is carried out
 // once, and its answer waits for what it rests on.
 func TestAnOrderIsCarriedOutOnce(t *testing.T) {
-	db, err := ledgerdb.Open(filepath.Join(t.TempDir(), "ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	db := newStore(t)
 	c := open(t, 1, db)
 	user := c.cast.ID(markettest.User)
 	order := func(key, words string) (ledger.Entry, bool, protocol.Output, error) {
@@ -33,7 +23,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 		})
 	}
 	before := c.balanceOf(markettest.User)
-	_, _, _, err = order("k", "credit 5") // killed before it was durable
+	_, _, _, err := order("k", "credit 5") // killed before it was durable
 	c.must(err)
 	c.restart()
 	e, again, out, err := order("k", "credit 5")

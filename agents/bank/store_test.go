@@ -14,18 +14,25 @@ import (
 	"ramp/protocol/message"
 )
 
-// What memory has let go is asked of the store; all who ask meanwhile are
-// answered, and nothing is decided a second time.
-func TestOutcomesBeyondMemory(t *testing.T) {
+// newStore is a ledger on the disk.
+func newStore(t *testing.T) *ledgerdb.DB {
+	t.Helper()
 	db, err := ledgerdb.Open(filepath.Join(t.TempDir(), "ledger.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return db
+}
+
+// What memory has let go is asked of the store; all who ask meanwhile are
+// answered, and nothing is decided a second time.
+func TestOutcomesBeyondMemory(t *testing.T) {
+	db := newStore(t)
 	c := open(t, 1, db)
 	old := c.bundle("old", 1)
 	c.expect("the old one", c.ask("s01", protocol.Request, c.copyOf(old, "s01")), "s01 agree settled", "user inform settled")
@@ -54,15 +61,7 @@ func TestOutcomesBeyondMemory(t *testing.T) {
 
 // A store that loses answers does not fill the bank for ever.
 func TestLostAnswersOfTheStore(t *testing.T) {
-	db, err := ledgerdb.Open(filepath.Join(t.TempDir(), "ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	db := newStore(t)
 	c := open(t, 1, db)
 	old := c.bundle("old", 1)
 	c.ask("s01", protocol.Request, c.copyOf(old, "s01"))

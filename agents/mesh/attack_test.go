@@ -97,7 +97,8 @@ func TestAnAgentThatIsRevokedMeanwhileIsDropped(t *testing.T) {
 
 func TestAFrameOf100MBIsCutOffBeforeItIsAllocated(t *testing.T) {
 	m := newMarket(t)
-	victim := m.start("victim", nil)
+	w := who{slog.DiscardHandler, make(chan string, 1)}
+	victim := m.start("victim", func(cfg *mesh.Config) { cfg.Log = slog.New(w) })
 	c := m.credential("mallory")
 	r := newRaw(t, c, victim)
 	s := r.greeted(c)
@@ -108,6 +109,9 @@ func TestAFrameOf100MBIsCutOffBeforeItIsAllocated(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 20<<20 {
 		t.Errorf("%d bytes allocated", grown)
+	}
+	if got := <-w.agents; got != "agent "+string(c.ID) {
+		t.Errorf("cut off: %q, want %s", got, c.ID)
 	}
 }
 
@@ -125,20 +129,6 @@ func (w who) WithAttrs(all []slog.Attr) slog.Handler {
 		}
 	}
 	return w
-}
-
-func TestACutOffPeerIsNamedIfKnown(t *testing.T) {
-	m := newMarket(t)
-	w := who{slog.DiscardHandler, make(chan string, 1)}
-	victim := m.start("victim", func(cfg *mesh.Config) { cfg.Log = slog.New(w) })
-	c := m.credential("mallory")
-	r := newRaw(t, c, victim)
-	s := r.greeted(c)
-	_, _ = s.Write(binary.AppendUvarint(nil, 100<<20)) // the answer is a reset
-	r.awaitCutOff()
-	if got := <-w.agents; got != "agent "+string(c.ID) {
-		t.Errorf("cut off: %q, want %s", got, c.ID)
-	}
 }
 
 func TestALargeFrameIsAllocatedAsItArrives(t *testing.T) {
