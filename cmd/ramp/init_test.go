@@ -54,11 +54,13 @@ func killed(t *testing.T, args ...string) int {
 	return 0
 }
 
+// unreachable is the code of a command that found nobody.
+const unreachable = 5
+
 // comesToItsEnd gives a command again that found nobody: a busy bank may not have
 // noticed yet that those which were killed are gone, and one peer has few connections.
 func comesToItsEnd(t *testing.T, err error, words []byte, args ...string) {
 	t.Helper()
-	const unreachable = 5
 	must(t, until(untilTime, func() (bool, error) {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() != unreachable {

@@ -144,7 +144,7 @@ func (r *killedRun) order() {
 
 // runDocument asks for a core for a minute, as soon as may be.
 func runDocument() string {
-	doc := strings.Replace(document(requestXML("run", 1, 60)), "<WallTime>60<", "<WallTime>1<", 1)
+	doc := strings.Replace(document(requestXML("run", 1, 60)), "<WallTime>60<", "<WallTime>5<", 1)
 	from := time.Now().UTC().Add(-time.Minute)
 	at := strings.Index(doc, "<StartDate>")
 	end := strings.Index(doc, "</StartTime>")

@@ -211,7 +211,9 @@ func scriptUntil(ts *testscript.TestScript, _ bool, args []string) {
 	if fails {
 		args = args[1:]
 	}
-	args = plainCommand(args)
+	if args = plainCommand(args); strings.HasPrefix(args[0], "-") {
+		ts.Fatalf("usage: until [-stdout|-stderr REGEXP] [!] COMMAND")
+	}
 	ts.Check(until(untilTime, func() (bool, error) {
 		err := ts.Exec(args[0], args[1:]...)
 		return (err != nil) == fails && want.MatchString(ts.ReadFile(stream)), err

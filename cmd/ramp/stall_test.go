@@ -13,12 +13,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Agents give each other some seconds to answer. A machine that stands still for longer, as
+// Agents give each other a second or more to answer. A machine that stands still for longer, as
 // a virtual one does when its host's disk is busy, makes them do what is right then, which is
 // not what a script of quiet days expects. Such a script is played again, and only then: a
 // stall is what the watch has seen, never inferred from the failure.
 const (
-	stallTime  = 2 * time.Second // less than any wait of an agent for another
+	stallTime  = 900 * time.Millisecond // less than protocol.MinPatience, the shortest wait of an agent for another
 	mostPlays  = 3
 	watchEvery = 250 * time.Millisecond
 )
@@ -201,15 +201,16 @@ func TestTheWatchSeesStalls(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	w := &watch{}
-	for _, after := range []time.Duration{0, time.Second, 6 * time.Second, 7 * time.Second} {
-		w.turned(at.Add(after))
+	const half = time.Second / 2
+	for _, after := range []time.Duration{0, 1, 6, 7} {
+		w.turned(at.Add(after * half))
 	}
 	for _, c := range []struct{ after, at, want time.Duration }{
 		{0, 7, 5}, {5, 7, 5}, {6, 8, 0}, {6, 17, 10},
 	} {
-		after, until := at.Add(c.after*time.Second), at.Add(c.at*time.Second)
-		if got := w.longest(after, until); got != c.want*time.Second {
-			t.Errorf("from %ds to %ds: %s, want %ds", c.after, c.at, got, c.want)
+		after, until := at.Add(c.after*half), at.Add(c.at*half)
+		if got := w.longest(after, until); got != c.want*half {
+			t.Errorf("from %d to %d half seconds: %s, want %d", c.after, c.at, got, c.want)
 		}
 	}
 }
