@@ -261,10 +261,6 @@ func (n *Node) unavailable(m protocol.Message) (protocol.Message, bool) {
 // other agents.
 const addressesName = "addresses"
 
-func (n *Node) writeAddresses() error {
-	return config.ReplaceFile(filepath.Join(n.Cfg.Dir, addressesName), []byte(strings.Join(n.Mesh.Addresses(), "\n")+"\n"), 0o644)
-}
-
 // serve answers on the control socket until the context is done, then calls leave.
 func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave func()) error {
 	l, err := control.Listen(n.Cfg.Dir)
@@ -287,7 +283,8 @@ func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	go func() { served <- server.Serve(l) }()
 	defer n.settings.watch(ctx)()
 	n.Log.Info("ready", "agent", n.Cred.ID, "addresses", n.Mesh.Addresses(), "socket", control.SocketPath(n.Cfg.Dir))
-	if err := n.writeAddresses(); err != nil { // the disk is full, but decisions that are on it can still be sent
+	addresses := strings.Join(n.Mesh.Addresses(), "\n") + "\n"
+	if err := config.ReplaceFile(filepath.Join(n.Cfg.Dir, addressesName), []byte(addresses), 0o644); err != nil { // the disk is full, but decisions that are on it can still be sent
 		n.Log.Error("cannot write the file of addresses", "err", err)
 	}
 	if len(n.Cfg.Bootstrap) == 0 && !n.Cfg.MDNS {

@@ -93,7 +93,8 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 	out.Blocks = append(out.Blocks, outputFiles(v, s.cfg.Now())...)
 	unit, err := intOf(r.URL.Query(), "unit", 1)
 	if n := len(v.Units); err == nil && n > 0 && unit >= 1 {
-		out.Stream = &stream{"Output", runPath(v.ID) + "/" + strconv.Itoa(unit) + "/live", outputPath(v.ID, unit)}
+		path := runPath(v.ID) + "/" + strconv.Itoa(unit)
+		out.Stream = &stream{"Output", path + "/live", path + "/output"}
 		if n > 1 {
 			out.Stream.Heading = fmt.Sprintf("Output of unit %d", unit)
 		}
@@ -144,10 +145,6 @@ func jobExit(v message.Run, u message.RunUnit) string {
 		return string(j.State)
 	}
 	return fmt.Sprintf("exit %d", u.Status.Job.Exit)
-}
-
-func outputPath(id string, unit int) string {
-	return runPath(id) + "/" + strconv.Itoa(unit) + "/output"
 }
 
 func (s userPages) runControl(ctx context.Context, form url.Values) (string, error) {

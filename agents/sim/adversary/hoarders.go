@@ -28,25 +28,19 @@ func hoarders(s *market.Stage) {
 		calls := 0
 		s.Often(hoardGap, func() {
 			calls++
-			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
+			s.World().Do(h, func(now time.Time) protocol.Output {
+				return callFor(s, h, now, fmt.Sprintf("%s-%d", h.Name, calls), Today(now))
+			})
 			if i == 0 && calls%hoardMany == 1 {
-				s.World().Do(h, func(now time.Time) protocol.Output { return callMany(s, h, now, calls) })
+				s.World().Do(h, func(now time.Time) protocol.Output {
+					return callFor(s, h, now, fmt.Sprintf("%s-many-%d", h.Name, calls), manyFor(now))
+				})
 			}
 		})
 	}
 }
 
-// callAll asks every honest site for all of its machine.
-func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
-	return callFor(s, h, now, fmt.Sprintf("%s-%d", h.Name, n), Today(now))
-}
-
-// callMany asks for so many small units that they would keep a slow batch system busy for
-// longer than any hold.
-func callMany(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
-	return callFor(s, h, now, fmt.Sprintf("%s-many-%d", h.Name, n), manyFor(now))
-}
-
+// callFor asks every honest site.
 func callFor(s *market.Stage, h *sim.Host, now time.Time, conversation string, document []byte) protocol.Output {
 	return protocol.Output{Send: one(Call(now, h.ID(), s.Sites(), s.Cast().Terms(), conversation, document))}
 }
@@ -81,7 +75,8 @@ var (
 // it demands.
 var HoardHolds = [...]time.Duration{time.Hour, 12 * time.Second}
 
-// manyFor requests many single cores for ten minutes, all on one day.
+// manyFor requests many single cores for ten minutes, all on one day: they would keep a slow
+// batch system busy for longer than any hold.
 func manyFor(now time.Time) []byte {
 	var d rfql.Draft
 	from := now.Truncate(time.Minute).Add(24 * time.Hour)

@@ -182,7 +182,8 @@ func (m *Market) addUser(i int) {
 	name := UserName(i)
 	cfg := user.Config{Credential: m.Cast.Credential(name), Trust: m.Cast.Trust, Terms: []protocol.Terms{m.Cast.Terms()}}
 	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i)), runs: sim.NewChance(m.cfg.Seed, streamLaunch+uint64(i))}
-	u.exchanges, u.sweeps = newExchanger(m, u, i), newSweepOwner(m, u, i)
+	u.exchanges = newExchanger(m, u, i)
+	u.sweeps = &sweepOwner{market: m, user: u, chance: sim.NewChance(m.cfg.Seed, streamSweep+uint64(i)), given: map[string]sweepTerms{}}
 	u.outputs = &outputs{cfg.Credential.ID, sim.NewChance(m.cfg.Seed, streamOutputs+uint64(i)), map[string]string{}}
 	u.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearPresence: true,

@@ -65,10 +65,6 @@ type sweepTerms struct {
 	deadlines []time.Time
 }
 
-func newSweepOwner(m *Market, u *User, i int) *sweepOwner {
-	return &sweepOwner{market: m, user: u, chance: sim.NewChance(m.cfg.Seed, streamSweep+uint64(i)), given: map[string]sweepTerms{}}
-}
-
 // next has the owner order again and again, at random, until the market is calm.
 func (o *sweepOwner) next() {
 	if o.market.cfg.Sweeps == 0 {
