@@ -83,14 +83,6 @@ func (p *Polled) Look(now time.Time) (message.QueueChanged, error) {
 	return q, err
 }
 
-// OrElse is d, or the usual duration if d is not positive.
-func OrElse(d, usual time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return usual
-}
-
 // Same reports whether two states differ at most in their time.
 func Same(a, b message.QueueChanged) bool {
 	a.At, b.At = time.Time{}, time.Time{}

@@ -10,6 +10,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,9 +85,9 @@ func open(cfg Config) (*script, error) {
 		return nil, fmt.Errorf("command: program %s: want an executable file", cfg.Program)
 	}
 	s := &script{cfg: cfg, jobs: jobs.NewWatch("the program", jobLeast, jobMost)}
-	s.Polled = queue.Polled{Read: s.read, Pace: queue.Pace{Least: queue.OrElse(cfg.Poll, DefaultPoll), Most: queue.OrElse(cfg.PollMost, DefaultPollMost)}}
+	s.Polled = queue.Polled{Read: s.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: cmp.Or(max(cfg.PollMost, 0), DefaultPollMost)}}
 	s.program = queue.Program{
-		Dir: cfg.Dir, Limit: queue.OrElse(cfg.Limit, DefaultLimit), Most: maxAnswer,
+		Dir: cfg.Dir, Limit: cmp.Or(max(cfg.Limit, 0), DefaultLimit), Most: maxAnswer,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "RAMP_AGENT=" + string(cfg.Agent)},
 	}
 	return s, nil

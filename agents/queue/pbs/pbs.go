@@ -93,8 +93,8 @@ func open(cfg Config) (*batch, error) {
 		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
 	}
 	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), jobs: script.NewWatch("PBS", jobLeast, jobMost)}
-	b.Polled = queue.Polled{Read: b.read, Pace: queue.Pace{Least: queue.OrElse(cfg.Poll, DefaultPoll), Most: queue.OrElse(cfg.PollMost, DefaultPollMost)}}
-	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: queue.OrElse(cfg.Limit, DefaultLimit), Most: maxOutput}
+	b.Polled = queue.Polled{Read: b.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: cmp.Or(max(cfg.PollMost, 0), DefaultPollMost)}}
+	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: cmp.Or(max(cfg.Limit, 0), DefaultLimit), Most: maxOutput}
 	return b, nil
 }
 

@@ -121,9 +121,9 @@ func (c Config) filled() (Config, error) {
 	if c.Hold != HoldReservation && c.Hold != HoldJob {
 		return c, fmt.Errorf("slurm: hold %q: want %s or %s", c.Hold, HoldReservation, HoldJob)
 	}
-	c.Limit = queue.OrElse(c.Limit, DefaultLimit)
-	c.Poll = queue.OrElse(c.Poll, DefaultPoll)
-	c.PollMost = max(queue.OrElse(c.PollMost, DefaultPollMost), c.Poll)
+	c.Limit = cmp.Or(max(c.Limit, 0), DefaultLimit)
+	c.Poll = cmp.Or(max(c.Poll, 0), DefaultPoll)
+	c.PollMost = max(cmp.Or(max(c.PollMost, 0), DefaultPollMost), c.Poll)
 	return c, nil
 }
 
