@@ -53,11 +53,11 @@ func TestAProgramThatTalksTooMuchIsKilled(t *testing.T) {
 // A program that hangs is killed with its children, which would go on otherwise.
 func TestAProgramThatHangsIsKilledWithItsChildren(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
-	_, err := program(300*time.Millisecond, 1000).Run(nil, "sh", "-c", `(sleep 2; : >"$0") & sleep 60`, alive)
+	_, err := program(300*time.Millisecond, 1000).Run(nil, "sh", "-c", `(sleep 5; : >"$0") & sleep 60`, alive)
 	if !errors.Is(err, queue.ErrTimeLimit) {
 		t.Fatalf("error %v", err)
 	}
-	if _, err := program(10*time.Second, 1000).Run(nil, "sleep", "2.5"); err != nil { // past the child's time
+	if _, err := program(10*time.Second, 1000).Run(nil, "sleep", "5.5"); err != nil { // past the child's time
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(alive); err == nil {

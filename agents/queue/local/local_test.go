@@ -126,7 +126,7 @@ func asks(t *testing.T, agent protocol.AgentID, d *queue.Loop) func(body protoco
 		select {
 		case b := <-answers:
 			return b
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("no answer")
 			return nil
 		}

@@ -68,6 +68,7 @@ tell PENDING N/A N/A 0 0
 	from=$(date +%s) start=$(stamp)
 	SLURM_JOB_ID=$id /bin/sh "$@" </dev/null >/dev/null 2>&1 &
 	echo $! >"$S/jobs/$id/pid"
+	[ ! -e "$S/jobs/$id/cancelled" ] || kill $!
 	tell RUNNING "$start" N/A 0 0
 	wait $!; code=$?; state=COMPLETED
 	[ $code = 0 ] || state=FAILED

@@ -157,7 +157,7 @@ func TestAnAccountThatMayNot(t *testing.T) {
 func TestAJobEndsWithItsSlotWithoutTheAgent(t *testing.T) {
 	cfg := config(real(t))
 	ask, stop := open(t, cfg)
-	job := slotted(t, ask, 8*time.Second)
+	job := slotted(t, ask, 20*time.Second)
 	job.Argv = []string{"/bin/sh", "-c", `trap '' TERM; while :; do date +%s >next && mv next last; sleep 0.1; done`}
 	for b := ask(message.Submit{Job: job}); ; b = ask(nil) {
 		if c, ok := b.(message.JobChanged); !ok || c.Status.State.Over() {
@@ -167,7 +167,7 @@ func TestAJobEndsWithItsSlotWithoutTheAgent(t *testing.T) {
 		}
 	}
 	stop()
-	for range 300 { // nobody asks for it until then
+	for range 900 { // nobody asks for it until then
 		if _, err := os.Stat(filepath.Join(job.Dir, "run", "exit")); err == nil {
 			break
 		}

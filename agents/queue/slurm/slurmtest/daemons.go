@@ -117,7 +117,7 @@ func (c *Cluster) await(what string, try func() error) error {
 // has its standard error.
 func (c *Cluster) Run(name string, args ...string) (string, error) {
 	var out, words bytes.Buffer
-	cmd := c.command("timeout", append([]string{"10", name}, args...)...)
+	cmd := c.command("timeout", append([]string{"60", name}, args...)...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+c.Conf(), "TZ=UTC")
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &words, c.Dir
 	if err := cmd.Run(); err != nil {
