@@ -100,6 +100,7 @@ func TestAdversariesOfTheClockLeaveOneLine(t *testing.T) {
 	}
 	r.write(s, frame(signedGossipOn(t, "ramp/presence/1", fast, presenceOf(t, fast, 9, time.Now()), 9)))
 	got := victim.await("a presence", isPresenceOf(fast.ID, 1))
+	eventually(t, "a line", func() bool { return strings.Contains(log.String(), "is a clock wrong?") })
 	if n := strings.Count(log.String(), "is a clock wrong?"); n != 1 || got.Body.(message.Presence).Counter != 9 {
 		t.Errorf("%d lines, and presence %d was heard first:\n%s", n, got.Body.(message.Presence).Counter, log)
 	}

@@ -138,7 +138,7 @@ func TestStallingApplicantsKeepNobodyOut(t *testing.T) {
 	m := newMarket(t)
 	bank := m.door("bank")
 	var all []*raw
-	for i := range 12 {
+	for i := range 9 {
 		all = append(all, newRaw(t, m.credential(fmt.Sprint("stall", i)), bank.agent))
 	}
 	newcomers := []crypto.Signer{newKey(t), newKey(t), newKey(t)}

@@ -12,12 +12,11 @@ import (
 
 // What the tests of package mesh_test see of the inside.
 const (
-	ReplayWindow, StrangersNamed, MaxPresence        = replayWindow, strangersNamed, maxPresence
-	StreamsPerPeer, StreamsPerKind                   = streamsPerPeer, streamsPerKind
-	ProtocolACL, ProtocolPresence                    = protocolACL, protocolPresence
-	ProtocolClock, ProtocolFiles                     = protocolClock, protocolFiles
-	ProtocolEnrolment, ProtocolIntroductions         = protocolEnrolment, protocolIntroductions
-	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
+	ReplayWindow, StrangersNamed, MaxPresence               = replayWindow, strangersNamed, maxPresence
+	StreamsPerPeer, StreamsPerKind                          = streamsPerPeer, streamsPerKind
+	ProtocolACL, ProtocolPresence, ProtocolClock            = protocolACL, protocolPresence, protocolClock
+	ProtocolEnrolment, ProtocolIntroductions, ProtocolFiles = protocolEnrolment, protocolIntroductions, protocolFiles
+	MaxStrangers, StreamsPerStranger, StrangerMemory        = maxStrangers, streamsPerStranger, strangerMemory
 )
 
 // Recode decodes a card or introductions and encodes them again.
@@ -33,6 +32,7 @@ func HangUp(m *Mesh, to protocol.AgentID) error {
 	return m.ep.host.Network().ClosePeer(m.ep.contacts.ofAgent(to).peer)
 }
 
+func HasMet(m *Mesh, a protocol.AgentID) bool { return m.joining.hasMet(m.ep.contacts.ofAgent(a).peer) }
 func Learn(ctx context.Context, m *Mesh, of protocol.AgentID) (int, error) { // counts whom it cannot meet
 	return m.joining.learn(ctx, m.ep.contacts.ofAgent(of).peer)
 }

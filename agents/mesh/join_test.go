@@ -266,6 +266,7 @@ func TestSellersLetUsersGo(t *testing.T) {
 	if err := visitor.Acquainted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the seller has met the visitor", func() bool { return mesh.HasMet(seller.Mesh, visitor.Self()) })
 	if err := mesh.HangUp(seller.Mesh, visitor.Self()); err != nil {
 		t.Fatal(err)
 	}
@@ -381,6 +382,8 @@ func TestASellerSparesConnectionsToThoseItHears(t *testing.T) {
 	}
 	eventually(t, "the bank introduces all", func() bool { return bank.Peers() == enough+1 })
 	seller.await("its presence", isPresenceOf(other.Self(), 1))
+	other.awaitKnown(seller.Self())
+	eventually(t, "both have met", func() bool { return mesh.HasMet(seller.Mesh, other.Self()) && mesh.HasMet(other.Mesh, seller.Self()) })
 	if err := mesh.HangUp(seller.Mesh, other.Self()); err != nil {
 		t.Fatal(err)
 	}

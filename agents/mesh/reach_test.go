@@ -114,12 +114,12 @@ func TestTheOtherRelayServesWhenOneFails(t *testing.T) {
 		if err := one.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for n := 1; ; n++ {
+		n := 0
+		eventually(t, "the site hears", func() bool {
+			n++
 			user.Send(query(n, site.Self()))
-			if site.hears(n) {
-				return
-			}
-		}
+			return site.hears(n)
+		})
 	})
 	for name, wrong := range map[string]relay.Resources{
 		"it is full": {BufferSize: 4096, MaxReservationsPerPeer: 1},
@@ -133,6 +133,7 @@ func TestTheOtherRelayServesWhenOneFails(t *testing.T) {
 			}
 			site := m.closed("site", slices.Concat(one.Addresses(), two.Addresses()), nil)
 			two.reserves(1)
+			one.awaitKnown(site.Self())
 			user := m.closed("user", []string{through(one, site), two.Addresses()[0], through(two, site)}, nil)
 			user.awaitKnown(site.Self())
 			user.Send(query(1, site.Self()))

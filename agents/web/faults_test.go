@@ -64,7 +64,7 @@ func status(port, method, path, host string) int {
 		return 0
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(waitTime / 6))
+	_ = c.SetDeadline(time.Now().Add(waitTime))
 	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", method, path, host)
 	b, _ := io.ReadAll(io.LimitReader(c, 64)) // a port of the mesh closes it
 	f := strings.Fields(string(b))

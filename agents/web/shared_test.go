@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/web"
@@ -85,10 +86,15 @@ func (s *site) open(query string) (hears func(want string)) {
 // and whoever loads the page or has just done something, get a new one.
 func TestTabsShareWhatIsDrawn(t *testing.T) {
 	c, s := serveCounted(t)
+	before := time.Now()
 	drawn := func(what string, want int64) {
 		t.Helper()
-		if got := c.reads.Swap(0); got != want {
+		more := int64(time.Since(before) / time.Second) // on a slow machine: a drawing is shared for a second
+		if got := c.reads.Swap(0); got < want || got > want+more {
 			t.Errorf("%s: drawn %d times, want %d", what, got, want)
+		}
+		if want > 0 {
+			before = time.Now()
 		}
 	}
 	s.tab()
