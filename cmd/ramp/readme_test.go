@@ -87,7 +87,7 @@ func playShell(t *testing.T, script string) (string, error) {
 	c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	all := func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.Cancel, c.WaitDelay = all, time.Second // daemons that a failed script leaves have its output too
+	c.Cancel, c.WaitDelay = all, leaveTime // daemons that a failed script leaves have its output too
 	out, err := c.CombinedOutput()
 	_ = all() // there may be none
 	if err != nil {
