@@ -36,11 +36,6 @@ type punchHost interface {
 	AllAddrs() []ma.Multiaddr
 }
 
-// punchAges are the ages of a relayed connection at which a direct path is tried again.
-func punchAges() []time.Duration {
-	return []time.Duration{2 * time.Second, 8 * time.Second, time.Minute}
-}
-
 func (p *punching) start(h host.Host) error {
 	whole, ok := h.(punchHost)
 	if !ok {
@@ -80,7 +75,8 @@ func (p *punching) again(ctx context.Context) {
 				continue
 			}
 			n := tries[c.ID()]
-			if ages := punchAges(); n < len(ages) && time.Since(c.Stat().Opened) > ages[n] && p.ready(c.RemotePeer()) {
+			ages := [...]time.Duration{2 * time.Second, 8 * time.Second, time.Minute} // at which a direct path is tried again
+			if n < len(ages) && time.Since(c.Stat().Opened) > ages[n] && p.ready(c.RemotePeer()) {
 				n++
 				// Nobody waits for it: it ends with the service, or, if that closes before it
 				// has begun, with the program. Trace hears how it ends.

@@ -124,7 +124,8 @@ func (c *honestChecks) boundHolds(at holding) {
 	}
 	cores := c.audit.m.site(c.audit.m.World.Leader(at.site)).Config.Properties.Cores
 	c.audit.check(HonestLoseNothing, n <= protocol.MaxUnits, "%s holds %d units of %s at once; the limit is %d", at.user.Name(), n, at.site.Name(), protocol.MaxUnits)
-	if most := int64(cores) * holdSeconds; c.audit.m.penniless(at.user) && !c.sites.rewound[at.site] {
+	penniless := slices.ContainsFunc(c.audit.m.rogues, func(r rogue) bool { return r.host.ID() == at.user && r.money == 0 })
+	if most := int64(cores) * holdSeconds; penniless && !c.sites.rewound[at.site] {
 		c.audit.check(HonestLoseNothing, seconds <= most, "%s holds %d core-seconds of %s at once; the limit is %d", at.user.Name(), seconds, at.site.Name(), most)
 		most += int64(float64(most) * c.audit.m.World.Elapsed().Hours() / 24)
 		c.audit.check(HonestLoseNothing, c.lapsed[at] <= most, "%s has let %d core-seconds of %s lapse; the limit is %d by now", at.user.Name(), c.lapsed[at], at.site.Name(), most)

@@ -53,11 +53,6 @@ func (s *Stage) Add(spec sim.Spec, money protocol.Credits) *sim.Host {
 	return h
 }
 
-// penniless reports whether an agent is a dishonest party without money.
-func (m *Market) penniless(id protocol.AgentID) bool {
-	return slices.ContainsFunc(m.rogues, func(r rogue) bool { return r.host.ID() == id && r.money == 0 })
-}
-
 // Machine is a batch system that never fails, with this many cores and no local jobs.
 func (s *Stage) Machine(agent protocol.AgentID, cores int) *Batch {
 	return NewBatch(agent, NewCluster(cores, 0, sim.Range{}, s.Chance, Dawn), s.Chance, sim.Span{Least: time.Millisecond, Most: time.Millisecond}, 0)
