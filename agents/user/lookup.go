@@ -48,9 +48,9 @@ func (r *purchases) lookup(now time.Time, p *purchase, order *message.Buy) (prot
 		w.Ceiling = 0
 	}
 	var out protocol.Output
-	p.row.State, p.order = StateBidding, order
+	p.row.State, p.row.Order, p.unsaved = StateBidding, *order, !order.Options.QuoteOnly // a command that is given again finds it
 	p.search, out = r.guide.NewSearch(now, w)
-	return out, true
+	return out.Join(protocol.Output{WakeAt: now}), true
 }
 
 // lookupOf is the conversation of a purchase's search. It tells the indexes nothing about
@@ -63,18 +63,18 @@ func lookupOf(id string) string {
 // found begins the auction with the sellers that a search has brought. Without any, the
 // sellers that are known from before have to do.
 func (r *purchases) found(now time.Time, p *purchase) protocol.Output {
-	records, order := p.search.Found(), p.order
-	p.search, p.order = nil, nil
+	records, order := p.search.Found(), p.row.Order
+	p.search = nil
 	if len(records) == 0 {
 		list, short := r.remembered(now)
-		return r.open(now, p, *order, list, short)
+		return r.open(now, p, order, list, short)
 	}
 	list := make([]Known, 0, len(records))
 	for _, x := range records {
 		r.directory.listed(now, x)
 		list = append(list, Known{ID: x.Seller, Presence: x.Presence, Load: x.Load})
 	}
-	return r.keepList(now, records).Join(r.open(now, p, *order, list, true))
+	return r.keepList(now, records).Join(r.open(now, p, order, list, true))
 }
 
 // TableShortlist has the sellers that an index brought last.

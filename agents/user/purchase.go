@@ -41,7 +41,6 @@ const WhyUnmet = "no offer meets the request"
 // purchase is one conversation that is under way.
 type purchase struct {
 	row    Row           // what is saved of it
-	order  *message.Buy  // while sellers are searched
 	search *index.Search // nil: over, or none was needed
 	buyer  *auction.Buyer
 	coord  *reserve.Coordinator
