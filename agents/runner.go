@@ -1,10 +1,12 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"ramp/protocol"
@@ -108,9 +110,20 @@ func (r *Runner) Deliver(m protocol.Message) error {
 }
 
 // Do calls f in the goroutine that owns the role and returns when the Output of
-// f is durable and on its way.
+// f is durable and on its way. If ctx is done before it is f's turn, f is not called: who
+// gives an order again must not meet that of a caller that has left. f never runs once Do
+// has returned.
 func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.Output) error {
-	e := event{call: f, durable: make(chan error, 1)}
+	var turn sync.Mutex
+	left := error(nil)
+	e := event{durable: make(chan error, 1), call: func(now time.Time, role Role) protocol.Output {
+		turn.Lock()
+		defer turn.Unlock()
+		if left = ctx.Err(); left != nil {
+			return protocol.Output{}
+		}
+		return f(now, role)
+	}}
 	select {
 	case r.inbox <- e:
 	case <-r.done:
@@ -120,14 +133,16 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.
 	}
 	select {
 	case err := <-e.durable:
-		return err
+		return cmp.Or(err, left)
 	case <-ctx.Done():
+		turn.Lock() // f is over, or never begins
+		defer turn.Unlock()
 		return ctx.Err()
 	case <-r.done:
 	}
 	select { // the Output may have become durable as the Runner stopped
 	case err := <-e.durable:
-		return err
+		return cmp.Or(err, left)
 	default:
 		return r.why
 	}

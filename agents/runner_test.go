@@ -119,6 +119,40 @@ func TestDoIsDurable(t *testing.T) {
 	})
 }
 
+// What a caller that has left asked for is not done when its turn comes: the same order may
+// have been given again meanwhile.
+func TestDoForACallerThatHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, &disk{})
+		busy := make(chan struct{})
+		go func() {
+			_ = r.Do(t.Context(), func(time.Time, agents.Role) protocol.Output { <-busy; return protocol.Output{} })
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- r.Do(ctx, func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("a")) })
+		}()
+		synctest.Wait()
+		cancel()
+		close(busy)
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("it was told %v", err)
+		}
+		synctest.Wait()
+		r.expect("nothing was done", "life 1")
+		for range 20 { // whichever of two channels is read first
+			if err := r.Do(ctx, func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("b")) }); !errors.Is(err, context.Canceled) {
+				t.Errorf("a later one was told %v", err)
+			}
+		}
+		synctest.Wait()
+		r.expect("nor later", "life 1")
+		r.stop()
+	})
+}
+
 // Whoever calls Do while the Runner stops is told the truth: what was carried
 // out is not called stopped.
 func TestDoWhileStopping(t *testing.T) {

@@ -114,11 +114,8 @@ func (o *operator) once(ctx context.Context, key string, call any, act func(now 
 	if err != nil {
 		return e, false, err
 	}
-	e, err = o.do(context.WithoutCancel(ctx), func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+	e, err = o.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		ended := func(old string) bool { return !control.CommandLives(old) }
-		if ended(key) { // before its turn: the same order may have been given again
-			return ledger.Entry{}, protocol.Output{}, context.Canceled
-		}
 		done, repeated, out, err := r.Orders.Once(now, key, string(order), ended, func() (ledger.Entry, protocol.Output, error) { return act(now, r) })
 		again = repeated
 		return done, out, err

@@ -278,9 +278,6 @@ func (u userAgent) bid(ctx context.Context, q control.BuyCall, send func(control
 	if err := inputsThere(q.Program); err != nil {
 		return err
 	}
-	if !control.CommandLives(q.Command) { // while it waited for the market: the same order may have been given again
-		return context.Canceled
-	}
 	u.owners.Take(q.ID, q.Command)
 	f, stop := u.hub.Follow(q.ID)
 	defer stop()

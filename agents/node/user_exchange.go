@@ -59,7 +59,10 @@ func (u userAgent) exchange(ctx context.Context, q control.ExchangeCall) (x cont
 		case o.State == user.ExchangeRefused:
 			return x, exit.Fail(exit.Refused, "", "%s refuses: %s", o.Quote.Bank.Name(), o.Why)
 		}
-		if _, err := u.confirm(ctx, control.KeyCall{Key: q.Key}); err != nil || o.State == user.ExchangeUnknown {
+		_, err = u.onExchange(ctx, q, func(_ time.Time, e *user.Exchanges) (*user.Exchange, protocol.Output) {
+			return nil, e.Confirm(q.Key, user.ExchangeLapsed, user.ExchangeUnknown) // not what the same --id has ordered meanwhile
+		})
+		if err != nil || o.State == user.ExchangeUnknown {
 			return x, cmp.Or(err, exit.Fail(exit.Refused, "'ramp user statement' shows it if it was; the same command orders it anew",
 				"%s no longer knows whether it carried out exchange %s, ordered at %s", o.Quote.Bank.Name(), o.Quote.ID, words.AtMinute(o.At)))
 		}
@@ -97,15 +100,9 @@ func (u userAgent) onExchange(ctx context.Context, q control.ExchangeCall, f fun
 // that no longer lives has given the same one. It returns that as it was.
 func (u userAgent) orderExchange(ctx context.Context, q control.ExchangeCall, quote contract.Quote) (user.Exchange, error) {
 	x := user.Exchange{Key: q.Key, Words: exchangeWords(q), Least: q.Least, Quote: quote}
-	var ended error
-	o, err := u.onExchange(ctx, q, func(now time.Time, e *user.Exchanges) (*user.Exchange, protocol.Output) {
-		if !control.CommandLives(x.Key) { // while it waited for a quote, the same order may have been given again
-			ended = context.Canceled
-			return nil, protocol.Output{}
-		}
+	return u.onExchange(ctx, q, func(now time.Time, e *user.Exchanges) (*user.Exchange, protocol.Output) {
 		return e.Order(now, x, slices.DeleteFunc(e.Unconfirmed(x.Words), control.CommandLives))
 	})
-	return o, cmp.Or(err, ended)
 }
 
 // exchangeAnswered waits until the bank has answered an order.

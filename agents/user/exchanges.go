@@ -123,9 +123,12 @@ func (e *Exchanges) ByID(id string) *Exchange {
 	return e.find(func(o *Exchange) bool { return o.Quote.ID == id })
 }
 
-// Confirm forgets an order whose answer has arrived. Without one it does nothing.
-func (e *Exchanges) Confirm(key string) protocol.Output {
-	return e.forget(e.find(func(o *Exchange) bool { return o.Key == key && o.State != ExchangeAsked }))
+// Confirm forgets an order that is in one of some states, by default any in which its answer
+// has arrived. Without one it does nothing.
+func (e *Exchanges) Confirm(key string, states ...string) protocol.Output {
+	return e.forget(e.find(func(o *Exchange) bool {
+		return o.Key == key && o.State != ExchangeAsked && (len(states) == 0 || slices.Contains(states, o.State))
+	}))
 }
 
 func (e *Exchanges) find(match func(o *Exchange) bool) *Exchange {

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
-
-	"ramp/agents/control"
 )
 
 // An exchange that is killed at growing delays and given again is done once, without the
@@ -47,8 +43,6 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	change(t, ann, "700", "600")
 	oneMore(t, order...) // finds what a command was killed over
 	twoMore(t, order...)
-	nothingForTheDead(t, ann, "/v1/exchange", map[string]any{"key": endedKey(), "from": "CPU", "to": "GPU", "gives": 100, "least": 200})
-	nothingForTheDead(t, bank, "/v1/credit", map[string]any{"key": endedKey(), "account": "ann", "currency": "CPU", "amount": 100})
 	change(t, ann, "400", "1200")
 	named := append(order, "--id", "mine")
 	kills += killedLater(t, 2, "", named...)
@@ -66,22 +60,6 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 		t.Errorf("%d kills are too few to say anything", kills)
 	}
 	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
-}
-
-// nothingForTheDead makes a call whose turn comes when its command has ended.
-func nothingForTheDead(t *testing.T, dir, path string, order map[string]any) {
-	t.Helper()
-	var said any
-	if err := call(context.Background(), dir, path, order, &said); err == nil {
-		t.Errorf("%s: done for a command that has ended: %v", path, said)
-	}
-}
-
-// endedKey is the key of a command that has ended.
-func endedKey() string {
-	part := strings.Split(control.CommandKey(), ".")
-	part[2] = "1"
-	return strings.Join(part, ".")
 }
 
 // twoMore gives the same order twice at once.

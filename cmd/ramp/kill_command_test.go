@@ -37,7 +37,6 @@ func TestARunThatIsKilledAndGivenAgainRunsOnce(t *testing.T) {
 		})
 	}
 	m.restart(t, "user")
-	nothingForTheDead(t, m.path("user"), "/v1/buy", map[string]any{"id": "late", "name": "late", "document": runDocument(), "command": endedKey()})
 	m.settleDown(t)
 	m.verify(t)
 }
