@@ -275,7 +275,8 @@ func (c *sweepChecks) begun(b *sweepBook, task string, a sweep.Attempt) {
 	site := protocol.AgentID(a.Site)
 	other := ""
 	for _, l := range b.leases { // in any order: one is enough
-		if l.site != site && l.contract != "" && !l.closed && b.reliable(l.site) {
+		ends := b.ends[l.site]
+		if l.site != site && l.contract != "" && !l.closed && len(ends) > 0 && !slices.ContainsFunc(ends, func(e taskEnd) bool { return e.failed }) {
 			other = l.site.Name()
 		}
 	}
@@ -289,11 +290,6 @@ func (b *sweepBook) fails(site protocol.AgentID, now time.Duration) bool {
 		return false
 	}
 	return !slices.ContainsFunc(ends[len(ends)-sweep.Failures:], func(e taskEnd) bool { return !e.failed })
-}
-
-// reliable reports whether attempts have ended at a site, and none has failed.
-func (b *sweepBook) reliable(site protocol.AgentID) bool {
-	return len(b.ends[site]) > 0 && !slices.ContainsFunc(b.ends[site], func(e taskEnd) bool { return e.failed })
 }
 
 // begins checks a job that begins on a site's machine: it is of the last attempt of its task, which is

@@ -25,10 +25,6 @@ type clerks struct {
 	going  int               // orders without an answer
 }
 
-func newClerks(m *Market) *clerks {
-	return &clerks{market: m, ended: map[string]bool{}, given: map[string]int{}, shown: map[uint64]string{}}
-}
-
 // howMany are the clerks of a bank, and clerkPrefix begins the words of their orders.
 const (
 	howMany     = 2

@@ -85,7 +85,7 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	m := &Market{Cast: cast, cfg: cfg, read: auction.NewReader(), bySite: map[*sim.Host]*Site{}, together: map[[sha256.Size]byte]bool{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
-	m.clerks = newClerks(m)
+	m.clerks = &clerks{market: m, ended: map[string]bool{}, given: map[string]int{}, shown: map[uint64]string{}}
 	for i := 1; i <= cfg.Resources; i++ {
 		m.addSite(i)
 	}
