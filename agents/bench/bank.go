@@ -49,6 +49,7 @@ type BankBench struct {
 	keys     *benchKeys
 	runner   *agents.Runner
 	store    failing
+	past     *ledgerdb.DB
 	answers  sync.Map // conversation -> chan protocol.Message
 	sample   *sample
 	cluster  *clusterBench // nil: without a cluster
@@ -83,7 +84,7 @@ func (b *BankBench) Run(ctx context.Context, clients []int, hosts []string) (fig
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	stop := b.start(ctx, db)
+	stop := b.start(ctx, db, db)
 	defer func() { err = errors.Join(err, stop()) }()
 	if err := b.fill(ctx); err != nil {
 		return nil, err

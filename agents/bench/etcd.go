@@ -58,7 +58,7 @@ func (b *BankBench) openCluster(ctx context.Context, hosts []string) (*clusterBe
 	case err != nil:
 		return nil, exit.Fail(exit.Failed, clusterHint, "--store: %w", err)
 	}
-	c.stop = c.bank.start(ctx, c.store)
+	c.stop = c.bank.start(ctx, c.store, c.store.DB())
 	if err := c.bank.fill(ctx); err != nil {
 		return nil, errors.Join(err, c.close(ctx))
 	}

@@ -105,7 +105,6 @@ func (k *benchKeys) bundle(now time.Time) message.Settlement {
 	n := int(k.number.Load())
 	user, seller := k.accounts[n*7919%len(k.accounts)], k.accounts[(n*7919+1)%len(k.accounts)]
 	b := k.draft(now, user, seller, 1)
-	b.SettleBy = now.Add(time.Minute).UTC() // earlier than that of prepared ones: a bank asks its store of what is no later than outcomes that left its memory
 	var digest [32]byte
 	copy(digest[:], b.Nonce)
 	return message.Settlement{Sale: contract.Sale{
