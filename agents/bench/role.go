@@ -58,8 +58,7 @@ func (f *failing) failure() error {
 	return errors.New("bench: the ledger cannot be written")
 }
 
-// answer passes a decision to the client that waits for it, and answers what the role asks
-// its store: about bundles no later than those that have left its memory.
+// answer passes a decision to its client, and answers what the role asks its store.
 func (b *BankBench) answer(m protocol.Message) {
 	if q, ok := m.Body.(message.OutcomeLookup); ok {
 		go func() {

@@ -4,10 +4,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // CommandKey is a key for an order of this process, from which others on this machine can
@@ -30,7 +32,8 @@ func CommandLives(key string) bool {
 		return false
 	}
 	pid, err := strconv.Atoi(part[1])
-	return err != nil || begun(pid) == part[2]
+	now := begun(pid) // "" also where /proc hides other accounts' processes
+	return err != nil || now == part[2] || now == "" && errors.Is(syscall.Kill(pid, 0), syscall.EPERM)
 }
 
 // machine names this machine in its present run: a process number means nothing elsewhere
