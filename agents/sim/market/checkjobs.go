@@ -42,10 +42,6 @@ type openUnit struct {
 	mode protocol.Mode
 }
 
-func newJobBook() *jobBook {
-	return &jobBook{open: map[refundKey]openUnit{}, paid: map[refundKey]protocol.Credits{}, endedAt: map[refundKey]time.Time{}}
-}
-
 // reserves checks that the hold for a bundle equals the cost of its units.
 func (c *jobChecks) reserves(e ledger.Entry) {
 	var held protocol.Credits

@@ -43,7 +43,8 @@ type Checks struct {
 
 func newChecks() *Checks {
 	a := &audit{going: map[string]bool{}, counts: map[string]int{}}
-	bank, sites, jobs := newBankBook(), newSiteBook(), newJobBook()
+	bank, sites := newBankBook(), newSiteBook()
+	jobs := &jobBook{open: map[refundKey]openUnit{}, paid: map[refundKey]protocol.Credits{}, endedAt: map[refundKey]time.Time{}}
 	c := &Checks{audit: a, bank: bank, sites: sites, jobs: jobs}
 	c.honest = newHonestChecks(a, bank, sites)
 	c.billing = &jobChecks{audit: a, jobs: jobs, bank: bank, sites: sites, honest: c.honest}
@@ -53,7 +54,7 @@ func newChecks() *Checks {
 	c.sizes = &sizeChecks{audit: a}
 	c.orders = newOrderChecks(a, bank)
 	c.receipts = &receiptChecks{audit: a, bank: bank, entry: map[protocol.ContractID]uint64{}}
-	c.sweeps = newSweepChecks(c)
+	c.sweeps = &sweepChecks{audit: a, bank: bank, sites: sites, honest: c.honest, by: map[string]*sweepBook{}, of: map[protocol.ContractID]string{}}
 	c.launches = &launchChecks{audit: a, bank: bank, sites: sites, begun: map[launchKey]int{}, sweeps: c.sweeps}
 	c.entries = &bankChecks{audit: a, bank: bank, sites: sites, billing: c.billing, signed: c.honest, sweeps: c.sweeps}
 	return c

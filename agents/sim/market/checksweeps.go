@@ -73,10 +73,6 @@ type (
 	}
 )
 
-func newSweepChecks(c *Checks) *sweepChecks {
-	return &sweepChecks{audit: c.audit, bank: c.bank, sites: c.sites, honest: c.honest, by: map[string]*sweepBook{}, of: map[protocol.ContractID]string{}}
-}
-
 // The marks in the IDs of leases and tasks, before their numbers.
 const leaseMark, taskMark = ".l", ".t"
 
