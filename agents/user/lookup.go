@@ -64,7 +64,7 @@ func lookupOf(id string) string {
 // sellers that are known from before have to do.
 func (r *purchases) found(now time.Time, p *purchase) protocol.Output {
 	records, order := p.search.Found(), p.row.Order
-	p.search = nil
+	p.search, p.row.Order = nil, message.Buy{} // begin sets it again
 	if len(records) == 0 {
 		list, short := r.remembered(now)
 		return r.open(now, p, order, list, short)

@@ -65,9 +65,6 @@ func live(state string) bool {
 // begin records what an order asks for, and on what terms.
 func (p *purchase) begin(order message.Buy, cfg auction.BuyerConfig) {
 	p.row.Order, p.row.Terms = order, cfg.Terms[0]
-	if q := order.Replaces; q != nil {
-		p.row.Replaces = q.Of
-	}
 	p.row.State, p.row.Mode, p.row.Found = StateBidding, cfg.Modes[0], len(cfg.Sellers)
 	p.row.Currency, p.row.Bank = p.row.Terms.Currency, p.row.Terms.Bank
 	for _, w := range cfg.Wants {

@@ -51,6 +51,9 @@ func (r *purchases) buy(now time.Time, order message.Buy) protocol.Output {
 		return p.report("done")
 	}
 	p.row.Created, p.row.Units, p.row.Rounds = now, []Unit{}, []message.Round{}
+	if q := order.Replaces; q != nil {
+		p.row.Replaces = q.Of
+	}
 	if len(r.by) >= maxPurchases {
 		return r.finish(now, p, StateFailed, fmt.Sprintf("%d purchases are under way, and no more are allowed", maxPurchases))
 	}
