@@ -153,6 +153,35 @@ func TestDoForACallerThatHasLeft(t *testing.T) {
 	})
 }
 
+// What was begun for a caller that leaves meanwhile is over when Do returns: the caller may
+// read what it wrote.
+func TestDoReturnsBehindWhatItHasBegun(t *testing.T) {
+	r := agents.NewRunner(agents.Config{
+		Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
+			return nil, protocol.Output{}, nil
+		},
+		Store: markettest.Store{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	running, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(running) }()
+	ctx, leave := context.WithCancel(t.Context())
+	over := false
+	err := r.Do(ctx, func(time.Time, agents.Role) protocol.Output {
+		leave()
+		time.Sleep(50 * time.Millisecond) // long enough for Do to see that its caller has left
+		over = true
+		return protocol.Output{}
+	})
+	if !over || err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("over: %t, %v", over, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever calls Do while the Runner stops is told the truth: what was carried
 // out is not called stopped.
 func TestDoWhileStopping(t *testing.T) {

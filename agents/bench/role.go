@@ -62,8 +62,9 @@ func (f *failing) failure() error {
 func (b *BankBench) answer(m protocol.Message) {
 	if q, ok := m.Body.(message.OutcomeLookup); ok {
 		go func() {
-			f, _ := b.past.Outcome(q.Contract) // of a fault nobody here could tell more
-			_ = b.runner.Deliver(m.Reply(protocol.LocalHistory, protocol.Inform, message.FoundOutcome{Found: f.Found, Receipt: f.Receipt, AsOf: f.AsOf}))
+			if f, err := b.past.Outcome(q.Contract); err == nil { // otherwise its client waits
+				_ = b.runner.Deliver(m.Reply(protocol.LocalHistory, protocol.Inform, message.FoundOutcome{Found: f.Found, Receipt: f.Receipt, AsOf: f.AsOf}))
+			}
 		}()
 	}
 	if c, ok := b.answers.LoadAndDelete(m.Conversation); ok {

@@ -32,8 +32,8 @@ func CommandLives(key string) bool {
 		return false
 	}
 	pid, err := strconv.Atoi(part[1])
-	now := begun(pid) // "" also where /proc hides other accounts' processes
-	return err != nil || now == part[2] || now == "" && errors.Is(syscall.Kill(pid, 0), syscall.EPERM)
+	hidden := stat(pid) == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.EPERM) // of another account
+	return err != nil || begun(pid) == part[2] || hidden
 }
 
 // machine names this machine in its present run: a process number means nothing elsewhere

@@ -114,7 +114,10 @@ func (o *operator) once(ctx context.Context, key string, call any, act func(now 
 	if err != nil {
 		return e, false, err
 	}
-	e, err = o.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+	e, err = o.do(context.WithoutCancel(ctx), func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+		if err := ctx.Err(); err != nil { // the caller has left, and may have given the same order again
+			return ledger.Entry{}, protocol.Output{}, err
+		}
 		ended := func(old string) bool { return !control.CommandLives(old) }
 		done, repeated, out, err := r.Orders.Once(now, key, string(order), ended, func() (ledger.Entry, protocol.Output, error) { return act(now, r) })
 		again = repeated
