@@ -262,6 +262,7 @@ func TestSellersLetUsersGo(t *testing.T) {
 	bank.Send(presence(protocol.KindBank, 1))
 	seller := m.joined("seller", bank)
 	visitor := m.start("visitor", func(c *mesh.Config) { c.Visitor, c.Bootstrap = true, bank.Addresses() })
+	seller.awaitKnown(bank.Self())
 	seller.awaitKnown(visitor.Self())
 	if err := visitor.Acquainted(t.Context()); err != nil {
 		t.Fatal(err)
@@ -382,6 +383,7 @@ func TestASellerSparesConnectionsToThoseItHears(t *testing.T) {
 	}
 	eventually(t, "the bank introduces all", func() bool { return bank.Peers() == enough+1 })
 	seller.await("its presence", isPresenceOf(other.Self(), 1))
+	seller.awaitKnown(bank.Self())
 	other.awaitKnown(seller.Self())
 	eventually(t, "both have met", func() bool { return mesh.HasMet(seller.Mesh, other.Self()) && mesh.HasMet(other.Mesh, seller.Self()) })
 	if err := mesh.HangUp(seller.Mesh, other.Self()); err != nil {

@@ -40,7 +40,11 @@ func killedLater(t *testing.T, part time.Duration, already string, args ...strin
 			return n
 		}
 		var exit *exec.ExitError
-		if !over && !(errors.As(err, &exit) && exit.ExitCode() == unreachable) {
+		if !over && args[0] == "user" && errors.As(err, &exit) && exit.ExitCode() == unreachable { // a busy bank may hold the connections of those that were killed
+			n--
+			continue
+		}
+		if !over {
 			t.Fatalf("ramp %v after %d kills: %v: %s", args, n, err, out)
 		}
 	}

@@ -263,6 +263,8 @@ func stretched(w *worksite) {
 	w.until(job.ID, protocol.JobSuspended)
 	time.Sleep(time.Until(job.Slot.End.Add(time.Second))) // the slot's end: nothing else to wait for
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
+	w.until(job.ID, protocol.JobRunning)
+	time.Sleep(2 * time.Second) // it has work left for so long
 	w.letGo(job)
 	if s := w.over(job.ID); !s.Success() || w.read(job, "stdout") != "gone\n" {
 		w.Fatalf("it lost the time for which it was suspended: %+v, %q", s, w.read(job, "stdout"))
