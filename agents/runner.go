@@ -110,9 +110,8 @@ func (r *Runner) Deliver(m protocol.Message) error {
 }
 
 // Do calls f in the goroutine that owns the role and returns when the Output of
-// f is durable and on its way. If ctx is done before it is f's turn, f is not called: who
-// gives an order again must not meet that of a caller that has left. f never runs once Do
-// has returned.
+// f is durable and on its way. If ctx is done before f's turn, f is not called: its caller
+// has left, and may have given the same order again. f never runs once Do has returned.
 func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.Output) error {
 	var turn sync.Mutex
 	left := error(nil)
