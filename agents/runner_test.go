@@ -155,7 +155,7 @@ func TestDoForACallerThatHasLeft(t *testing.T) {
 
 // What was begun for a caller that leaves meanwhile is over when Do returns: the caller may
 // read what it wrote.
-func TestDoReturnsBehindWhatItHasBegun(t *testing.T) {
+func TestDoReturnsAfterWhatItHasBegun(t *testing.T) {
 	r := agents.NewRunner(agents.Config{
 		Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
 			return nil, protocol.Output{}, nil

@@ -165,7 +165,7 @@ func readBody[Q any](w http.ResponseWriter, r *http.Request) (Q, error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxControlBody))
 	d.DisallowUnknownFields()
 	err := d.Decode(&q)
-	if err == nil { // read to the end: before, the server does not notice a caller that leaves
+	if err == nil { // only at its end does the server begin to notice that the caller leaves
 		_, err = d.Token()
 		err = cmp.Or(err, errors.New("want one JSON value"))
 	}

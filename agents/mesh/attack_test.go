@@ -95,6 +95,7 @@ func TestAnAgentThatIsRevokedMeanwhileIsDropped(t *testing.T) {
 	eventually(t, "bob is dropped", func() bool { return !a.knows(b.Self()) && a.Counters().CutOff > 0 })
 }
 
+// Whoever sends it is known, so the log names it.
 func TestAFrameOf100MBIsCutOffBeforeItIsAllocated(t *testing.T) {
 	m := newMarket(t)
 	w := who{slog.DiscardHandler, make(chan string, 1)}

@@ -134,8 +134,8 @@ func (d *daemon) stop() error {
 	}
 }
 
-// client is one of the control socket in an agent's directory; it waits no longer
-// than a test does.
+// client calls the control socket in an agent's directory; it waits no longer than a test
+// does.
 func client(dir string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer

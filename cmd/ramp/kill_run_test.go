@@ -142,7 +142,7 @@ func (r *killedRun) order() {
 	r.t.Cleanup(func() { _ = resp.Body.Close() })
 }
 
-// runDocument asks for a core for a minute, as soon as may be.
+// runDocument asks for a core for five minutes, as soon as may be.
 func runDocument() string {
 	doc := strings.Replace(document(requestXML("run", 1, 60)), "<WallTime>60<", "<WallTime>5<", 1)
 	from := time.Now().UTC().Add(-time.Minute)
