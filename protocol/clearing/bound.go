@@ -9,8 +9,6 @@ const (
 	nodeRounds  = 14   // at another node
 	fullStep    = 1024 // parts of the step that would reach the aim if all went well
 	firstStep   = 256
-	secondStep  = 512   // when the root begins again after its steps have shrunk to zero,
-	secondPart  = 8     // as long as that gained this part of the way to the aim
 	largeStep   = 16384 // steps grow while they succeed, up to this
 	patience    = 4     // rounds without a better bound before they are halved
 	gainPart    = 20    // the aim is this part above the bound, or the limit if that is nearer
@@ -54,14 +52,6 @@ func (s *search) bound(l level, depth int) bool {
 	a := s.startAscent(l, depth)
 	for range a.rounds {
 		e := s.prices.evaluate(l)
-		if depth == 0 && s.guess(l) {
-			if g := s.prices.evaluate(l); g.bound > s.limit[l] {
-				e = g
-			} else {
-				copy(s.prices.multi[l], s.guessed.was)
-				e = s.prices.evaluate(l)
-			}
-		}
 		if a.climbed(e.bound) {
 			copy(a.keep, s.prices.multi[l])
 			if depth == 0 && e.miss > 0 {
@@ -86,7 +76,7 @@ func (s *search) bound(l level, depth int) bool {
 func (s *search) startAscent(l level, depth int) ascent {
 	a := ascent{keep: s.prices.depths[depth].multi[l], best: math.MinInt64, size: firstStep, rounds: nodeRounds}
 	if depth == 0 {
-		a.rounds, a.again = s.rounds, true
+		a.rounds = s.rounds
 	}
 	clear(s.prices.way)
 	s.prices.pack.limit = packNodes
@@ -95,23 +85,8 @@ func (s *search) startAscent(l level, depth int) ascent {
 
 // arrived reports whether more rounds would be useless.
 func (s *search) arrived(l level, a *ascent, e evaluated) bool {
-	if a.size == 0 && a.again {
-		s.beginAgain(l, a)
-	}
 	found := s.once && s.found && s.goal == nothing
 	return a.best > s.limit[l] || e.miss == 0 || a.size == 0 || found || s.purse.empty()
-}
-
-// beginAgain gives the ascent at the root large steps again: first with sellers'
-// problems solved more exactly, which pays off near the optimum, and then as long as
-// it helps.
-func (s *search) beginAgain(l level, a *ascent) {
-	first := s.prices.pack.limit < packRoot
-	a.again = first || a.best-a.from > (s.aim(l, a.best)-a.best)/secondPart
-	a.from, s.prices.pack.limit = a.best, packRoot
-	if a.again {
-		a.size = secondStep
-	}
 }
 
 // ascent is one climb to a better bound.
@@ -121,8 +96,6 @@ type ascent struct {
 	size   int64 // of steps, in parts of fullStep
 	idle   int   // rounds without a better bound
 	rounds int
-	again  bool  // may begin again
-	from   int64 // best when it last did
 }
 
 // climbed notes a bound and reports whether it is the best.

@@ -7,30 +7,19 @@ import (
 
 // Bounds of one seller's problem.
 const (
-	packNodes    = 300            // nodes of its search tree; beyond them only its bound counts
-	packRoot     = 4000           // the same at the root, near the best multipliers
-	tollMoves    = 4              // moves of the tolls per solution
-	packHeads    = 64             // a problem with more heads is only bounded
-	mostWorth    = int64(1) << 46 // of one row's cores at its toll; this and the next two
-	mostTollStep = int64(1) << 40 // prevent overflow
-	mostOver     = int64(1) << 20 // cores
+	packNodes = 300 // nodes of its search tree; beyond them only its bound counts
+	packHeads = 64  // a problem with more heads is only bounded
 )
 
 // packing solves one seller's problem: to pick offers of the highest gain, at most
-// one per head, without a common unit, within the rows. A toll on each core of a row
-// gives a bound: the picks' gain beyond their tolls, plus the tolls of all cores. Any
-// tolls are valid, so they persist from call to call and improve.
+// one per head, without a common unit, within the rows.
 type packing struct {
 	cover *cover
 	purse *purse
-	rc    []int64         // by offer: sum less the multipliers of its units
-	taken []bool          // by unit
-	tolls [levels][]int64 // by row
-	value []int64         // by offer: gain less tolls
+	rc    []int64 // by offer: sum less the multipliers of its units
+	taken []bool  // by unit
 	heads []head
-	order []int // of heads, in filled
-	seen  map[string]int64
-	key   []byte
+	order []int   // of heads, in filled
 	rows  []int   // of this seller
 	used  []int64 // by row
 	gains []int64 // by row, inside assignRows
@@ -42,27 +31,19 @@ type packing struct {
 	nodes int
 }
 
-// head has a clique's live offers with a gain, the most valuable first.
+// head has a clique's live offers with a gain, the highest gain first.
 type head struct {
 	offers []int
-	value  int64 // of the first, or zero if that is negative
 	gain   int64 // the highest of any offer
 	first  int   // earliest row that they use
 	row    int   // bounds the head in filled; -1: no row
-	rows   []int // used by this head and later ones, and their units
-	units  []int
 	weight int64 // least cores of row that any offer needs
 }
 
 func (p *packing) begin(cv *cover, purse *purse, rc []int64) {
 	m := cv.m
 	p.cover, p.purse, p.rc = cv, purse, rc
-	for l := range p.tolls {
-		p.tolls[l] = make([]int64, len(m.capacity))
-	}
-	p.seen = map[string]int64{}
 	p.taken = make([]bool, len(m.open))
-	p.value = make([]int64, len(m.offers))
 	p.used = make([]int64, len(m.capacity))
 	p.gains = make([]int64, len(m.capacity))
 	p.last = make([][]int, len(m.sellers))
@@ -70,19 +51,22 @@ func (p *packing) begin(cv *cover, purse *purse, rc []int64) {
 
 // solve packs the offers of seller k, whose cheapest picks exclude each other, into
 // best. It returns the gain and true, or a bound on the gain and false.
-func (p *packing) solve(l level, k int) (int64, bool) {
+func (p *packing) solve(k int) (int64, bool) {
 	p.gather(k)
 	p.startPacking(k)
-	bound := p.moveTolls(l)
+	var bound int64
+	for _, h := range p.heads {
+		bound += h.gain
+	}
 	p.nodes = 0
 	switch {
 	case p.most >= bound:
 	case len(p.heads) > packHeads:
 		p.nodes = p.limit + 1
 	default:
-		p.sortHeads(l)
+		p.sortHeads()
 		bound = min(bound, p.filled(0))
-		p.branch(0, 0, p.worth(l))
+		p.branch(0, 0)
 	}
 	p.last[k] = append(p.last[k][:0], p.best...)
 	if p.nodes > p.limit {
@@ -147,13 +131,14 @@ func (p *packing) gather(k int) {
 	p.heads, p.rows = p.heads[:0], p.rows[:0]
 	for _, clique := range p.cover.m.sellers[k].cliques {
 		var gaining []int
+		var gain int64
 		for _, b := range clique {
 			if p.cover.live[b] && rc[b] < 0 {
-				gaining = append(gaining, b)
+				gaining, gain = append(gaining, b), max(gain, -rc[b])
 			}
 		}
 		if gaining != nil {
-			p.heads = append(p.heads, head{offers: gaining})
+			p.heads = append(p.heads, head{offers: gaining, gain: gain})
 		}
 	}
 	for _, h := range p.heads {
@@ -214,28 +199,18 @@ func (p *packing) excluded(b int, picked []int) bool {
 	return false
 }
 
-func (p *packing) sortHeads(l level) {
+func (p *packing) sortHeads() {
 	for i := range p.heads {
 		h := &p.heads[i]
-		for _, b := range h.offers {
-			p.value[b] = p.valueOf(l, b)
-		}
-		slices.SortStableFunc(h.offers, func(x, y int) int { return cmp.Compare(p.value[y], p.value[x]) })
-		h.value, h.gain, h.first = max(p.value[h.offers[0]], 0), 0, p.firstRow(h)
-		for _, b := range h.offers {
-			h.gain = max(h.gain, -p.rc[b])
-		}
+		slices.SortStableFunc(h.offers, func(x, y int) int { return cmp.Compare(p.rc[x], p.rc[y]) })
+		h.first = p.firstRow(h)
 	}
-	slices.SortStableFunc(p.heads, func(x, y head) int {
-		return cmp.Compare(x.first, y.first)
-	})
+	slices.SortStableFunc(p.heads, func(x, y head) int { return cmp.Compare(x.first, y.first) })
 	p.assignRows()
-	p.relate()
 }
 
-// branch tries each offer of the i-th head, and no offer. sum is the gain so far,
-// worth the tolls of the cores that are left.
-func (p *packing) branch(i int, sum, worth int64) {
+// branch tries each offer of the i-th head, and no offer. sum is the gain so far.
+func (p *packing) branch(i int, sum int64) {
 	p.purse.steps++
 	if p.nodes++; p.nodes > p.limit || p.purse.empty() {
 		p.nodes = p.limit + 1
@@ -244,7 +219,7 @@ func (p *packing) branch(i int, sum, worth int64) {
 	if sum > p.most {
 		p.most, p.best = sum, append(p.best[:0], p.now...)
 	}
-	if i == len(p.heads) || sum+p.filled(i) <= p.most || sum+worth+p.hope(i) <= p.most || p.again(i, sum) {
+	if i == len(p.heads) || sum+p.filled(i) <= p.most || sum+p.hope(i) <= p.most {
 		return
 	}
 	for _, b := range p.heads[i].offers {
@@ -253,31 +228,34 @@ func (p *packing) branch(i int, sum, worth int64) {
 		}
 		p.pick(b)
 		p.now = append(p.now, b)
-		gain := -p.rc[b]
-		p.branch(i+1, sum+gain, worth+p.value[b]-gain)
+		p.branch(i+1, sum-p.rc[b])
 		p.now = p.now[:len(p.now)-1]
 		p.unpick(b)
 	}
-	p.branch(i+1, sum, worth)
+	p.branch(i+1, sum)
 }
 
-// hope bounds the gain of the heads from i on beyond their tolls.
+// hope bounds the gain of the heads from i on by the best offers that still fit.
 func (p *packing) hope(i int) int64 {
 	var sum int64
 	p.purse.steps += 2 * (len(p.heads) - i)
 	for _, h := range p.heads[i:] {
-		if h.value == 0 {
-			continue
-		}
-		for _, b := range h.offers {
-			if p.value[b] <= 0 {
-				break
-			}
-			if p.pickFits(b) {
-				sum += p.value[b]
-				break
-			}
+		if at := slices.IndexFunc(h.offers, p.pickFits); at >= 0 {
+			sum -= p.rc[h.offers[at]]
 		}
 	}
 	return sum
+}
+
+// firstRow is the first row, that is the earliest, that h's offers use.
+func (p *packing) firstRow(h *head) int {
+	first := len(p.cover.m.capacity)
+	for _, b := range h.offers {
+		for _, u := range p.cover.m.offers[b].uses {
+			if !p.cover.m.cut[u.row] {
+				first = min(first, u.row)
+			}
+		}
+	}
+	return first
 }

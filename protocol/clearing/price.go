@@ -156,7 +156,7 @@ func (p *pricer) price(l level, k int) bool {
 	if p.purse.empty() { // the bound will do
 		return false
 	}
-	gain, exact := p.pack.solve(l, k)
+	gain, exact := p.pack.solve(k)
 	p.picks = append(p.picks[:at], p.pack.best...)
 	p.sub[k].exact = -gain
 	if !exact {

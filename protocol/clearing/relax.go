@@ -2,6 +2,7 @@ package clearing
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 
 	"ramp/protocol/clearing/lp"
@@ -19,17 +20,23 @@ const (
 )
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
-// group at most one offer is taken, and rows are not exceeded, but offers may be taken in
-// part. The simplex only guides. The function exact proves its result: its prices, rounded to
+// group or clique at most one offer is taken, and rows are not exceeded, but offers may be
+// taken in part. The simplex only guides. The function exact proves its result: its prices, rounded to
 // integers, bound every set.
 type relaxation struct {
 	cover *cover
 	purse *purse
 	level level
+	p     *lp.Problem
 	s     *lp.Simplex
 	shift int   // from the sums to the costs of the programme
 	group []int // by group: its row in the programme; -1: none
 	cores int   // the first row of the programme that bounds cores
+
+	cliques  int        // the first row of a clique
+	in       [][]int    // by offer: the rows of its cliques
+	excluded []*big.Int // by offer; nil: not known yet
+	age      int        // how often cliques were dropped
 
 	y     []float64
 	ray   []float64
@@ -44,7 +51,7 @@ type relaxation struct {
 func newRelaxation(cv *cover, purse *purse, l level) *relaxation {
 	m := cv.m
 	r := &relaxation{
-		cover: cv, purse: purse, level: l, group: make([]int, len(m.groups)),
+		cover: cv, purse: purse, level: l, group: make([]int, len(m.groups)), in: make([][]int, len(m.offers)),
 		rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
 	}
 	p := &lp.Problem{Equal: append([]bool(nil), cv.need...)}
@@ -74,10 +81,22 @@ func newRelaxation(cv *cover, purse *purse, l level) *relaxation {
 	for range p.Equal {
 		p.Right = append(p.Right, 1)
 	}
-	r.y, r.ray, r.price = make([]float64, len(p.Right)), make([]float64, len(p.Right)), make([]int64, len(p.Right))
-	r.s = lp.New(p)
-	purse.steps += size
+	r.p, r.cliques = p, len(p.Right)
+	r.begin(nil)
 	return r
+}
+
+// begin makes the simplex, with this basis if there is one.
+func (r *relaxation) begin(basis *lp.Basis) {
+	rows := len(r.p.Right)
+	r.y, r.ray, r.price = make([]float64, rows), make([]float64, rows), make([]int64, rows)
+	r.s, r.spent = lp.New(r.p), 0
+	if basis != nil {
+		r.s.Return(basis)
+	}
+	for _, c := range r.p.Columns {
+		r.purse.steps += len(c)
+	}
 }
 
 func (r *relaxation) column(o *offer) []lp.Entry {
@@ -161,7 +180,7 @@ func (r *relaxation) exact() int64 {
 			whole = min(whole, 0)
 		}
 		r.price[i] = whole
-		if i >= r.cores {
+		if i >= r.cores && i < r.cliques {
 			c := m.capacity[i-r.cores]
 			r.price[i] = whole / c
 			whole = r.price[i] * c
@@ -194,9 +213,12 @@ func (r *relaxation) reduced(b int) int64 {
 	if o.group >= 0 && r.group[o.group] >= 0 {
 		rc -= r.price[r.group[o.group]]
 	}
+	for _, row := range r.in[b] {
+		rc -= r.price[row]
+	}
 	for _, u := range o.uses {
 		rc -= u.cores * r.price[r.cores+u.row]
 	}
-	r.purse.steps += (len(o.units) + len(o.uses)) / 4
+	r.purse.steps += (len(o.units) + len(o.uses) + len(r.in[b])) / 4
 	return rc
 }

@@ -17,11 +17,10 @@ type search struct {
 	prices pricer
 	purse  *purse
 
-	guessed guessed
-	limit   [levels]int64 // largest sum that a set may have
-	goal    level         // being minimised; nothing: any set will do
-	step    int64         // divides the difference between any two sets at goal
-	ended   bool          // the first dive came to an end
+	limit [levels]int64 // largest sum that a set may have
+	goal  level         // being minimised; nothing: any set will do
+	step  int64         // divides the difference between any two sets at goal
+	ended bool          // the first dive came to an end
 
 	spreads [levels]int64 // see spread
 	floor   [levels]int64 // proved at the root

@@ -67,11 +67,12 @@ type tree struct {
 	once  bool
 	base  int // of the cover's trail
 
-	path    []choice
-	waiting []branch
-	cuts    []branch  // above the limit, but no dearer than the best set
-	rises   [2][]rise // by offer: the cost added by leaving and by taking it
-	count   int       // nodes so far
+	path      []choice
+	waiting   []branch
+	cuts      []branch  // above the limit, but no dearer than the best set
+	rises     [2][]rise // by offer: the cost added by leaving and by taking it
+	count     int       // nodes so far
+	tightened int       // node
 }
 
 // choice takes or leaves an offer.
@@ -86,6 +87,7 @@ type branch struct {
 	bound int64
 	path  []choice
 	basis *lp.Basis
+	age   int // of the relaxation
 	depth int
 }
 
@@ -196,7 +198,7 @@ func (t *tree) follow(b branch) {
 			return
 		}
 	}
-	if b.basis != nil {
+	if b.basis != nil && b.age == t.r.age {
 		t.r.s.Return(b.basis)
 	}
 	bound := b.bound
@@ -223,7 +225,7 @@ func (t *tree) wait(bound int64, offer int) {
 	path := append(slices.Clone(t.path), choice{offer: offer})
 	next := branch{bound: bound, path: path, depth: len(path)}
 	if len(t.waiting) < mostBases {
-		next.basis = t.r.s.Basis()
+		next.basis, next.age = t.r.s.Basis(), t.r.age
 	}
 	t.waiting = append(t.waiting, next)
 	t.s.purse.steps += len(path)
@@ -288,8 +290,8 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 			return 0, t.limit() + 1, false
 		}
 		split := t.split()
-		if len(split) == 0 && t.adopt() {
-			continue // the limit is lower now
+		if len(split) == 0 && t.adopt() || len(split) > 0 && t.tighten() {
+			continue // the limit is lower now, or the relaxation tighter
 		}
 		if t.s.done() {
 			return 0, floor, false
@@ -312,6 +314,17 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 			return 0, t.limit() + 1, false
 		}
 	}
+}
+
+// tighten adds cliques, as often as it finds any at the root and once at other nodes.
+func (t *tree) tighten() bool {
+	if t.tightened == t.count || !t.r.tighten() {
+		return false
+	}
+	if t.count > 1 {
+		t.tightened = t.count
+	}
+	return true
 }
 
 // anyOffer is one of an open unit, for branches without the relaxation's help; false: there is

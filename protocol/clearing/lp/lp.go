@@ -147,7 +147,7 @@ func (s *Simplex) Mark() *Basis {
 	return b
 }
 
-// Return goes back to b.
+// Return goes back to b, which may be of a programme without the last rows of this one.
 func (s *Simplex) Return(b *Basis) {
 	for _, v := range s.head {
 		s.place[v] = -1
@@ -155,6 +155,9 @@ func (s *Simplex) Return(b *Basis) {
 	copy(s.head, b.head)
 	copy(s.upper, b.upper)
 	copy(s.edge, b.edge)
+	for i := len(b.head); i < s.m; i++ {
+		s.head[i], s.upper[s.n+i], s.edge[i] = s.n+i, false, 1
+	}
 	for i, v := range s.head {
 		s.place[v] = i
 	}
