@@ -177,8 +177,8 @@ func TestSolveAgreesWithAnExactSimplex(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p := draw(r)
 		s := lp.New(p)
-		m, n := len(p.Right), len(p.Columns)
-		on, y, x := make([]bool, n), make([]float64, m), make([]float64, n)
+		n := len(p.Columns)
+		on, y, x := make([]bool, n), make([]float64, len(p.Right)), make([]float64, n)
 		var kept *lp.Basis
 		for round := range 12 {
 			for j := range on {
@@ -206,6 +206,17 @@ func TestSolveAgreesWithAnExactSimplex(t *testing.T) {
 					kept = s.Mark()
 				}
 			} else if r.IntN(3) == 0 {
+				s.Return(kept)
+			}
+			if r.IntN(6) == 0 { // one of these columns at most: a basis without that row still fits
+				kept, y = s.Basis(), append(y, 0)
+				for j := range n {
+					if r.IntN(2) == 0 {
+						p.Columns[j] = append(p.Columns[j], lp.Entry{Row: len(p.Right), Value: 1})
+					}
+				}
+				p.Equal, p.Right = append(p.Equal, false), append(p.Right, 1)
+				s = lp.New(p)
 				s.Return(kept)
 			}
 		}
