@@ -21,8 +21,8 @@ const (
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
 // group or clique at most one offer is taken, and rows are not exceeded, but offers may be
-// taken in part. The simplex only guides. The function exact proves its result: its prices, rounded to
-// integers, bound every set.
+// taken in part. The simplex only guides. The function exact proves its result: its prices,
+// rounded to integers, bound every set.
 type relaxation struct {
 	cover *cover
 	purse *purse

@@ -17,7 +17,7 @@ const (
 	fewTree     = 5       // likewise
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
-	diveEvery   = 5      // nodes between dives
+	diveEvery   = 5       // nodes between dives
 	diveParts   = 0.7     // every second dive takes all offers with larger parts
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
