@@ -1,7 +1,9 @@
 package clearing_test
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -42,4 +44,28 @@ func TestUnitsAlikeAreSolvedAtOnce(t *testing.T) {
 			t.Fatalf("%s, cost %s, want %s, exact %t after %d steps and %d nodes (%v)", got.Status, got.Cost, want, got.Exact, got.Steps, got.Nodes, err)
 		}
 	})
+}
+
+// Bundles of nearly equal prices leave many optima to the relaxation, and cliques that were
+// dropped are found again. The search must come to its end all the same.
+func TestCliquesComeToAnEnd(t *testing.T) {
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		units := 6 + r.IntN(3)
+		p := clearing.Problem{Units: units, Objective: protocol.ObjectiveCost, Limit: 2_000_000}
+		for i := range 60 + r.IntN(80) {
+			items := 2 + r.IntN(3)
+			b := bid(i%5, i, strconv.Itoa(i), items*10+r.IntN(2))
+			for _, u := range r.Perm(units)[:items] {
+				b.Offer.Items = append(b.Offer.Items, item(u, 5, 9, 1))
+			}
+			p.Bids = append(p.Bids, b)
+		}
+		for u := range units {
+			p.Bids = append(p.Bids, bid(7, 0, "f"+strconv.Itoa(u), 12+r.IntN(8), item(u, 5, 9, 1)))
+		}
+		if s, err := clearing.Solve(clearing.WithTree(p)); err != nil || !s.Exact {
+			t.Errorf("seed %d: not exact after %d steps and %d nodes (%v)", seed, s.Steps, s.Nodes, err)
+		}
+	}
 }

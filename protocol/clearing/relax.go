@@ -94,6 +94,7 @@ func (r *relaxation) begin(basis *lp.Basis) {
 	if basis != nil {
 		r.s.Return(basis)
 	}
+	r.purse.steps += 4 * (rows + len(r.p.Columns))
 	for _, c := range r.p.Columns {
 		r.purse.steps += len(c)
 	}

@@ -17,6 +17,7 @@ const (
 	fewTree     = 5       // likewise
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
+	rootCliques = 16      // rounds of adding cliques at the root
 	diveEvery   = 5       // nodes between dives
 	diveParts   = 0.7     // every second dive takes all offers with larger parts
 	mostBases   = 1 << 10 // kept for branches that wait
@@ -72,8 +73,11 @@ type tree struct {
 	cuts      []branch  // above the limit, but no dearer than the best set
 	rises     [2][]rise // by offer: the cost added by leaving and by taking it
 	count     int       // nodes so far
-	tightened int       // node
+	tightened rounds
 }
+
+// rounds counts what was done at a node.
+type rounds struct{ node, count int }
 
 // choice takes or leaves an offer.
 type choice struct {
@@ -316,15 +320,16 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 	}
 }
 
-// tighten adds cliques, as often as it finds any at the root and once at other nodes.
+// tighten adds cliques, several times at the root and once at another node. More rounds could add
+// and drop the same ones for ever.
 func (t *tree) tighten() bool {
-	if t.tightened == t.count || !t.r.tighten() {
+	if t.tightened.node != t.count {
+		t.tightened = rounds{node: t.count}
+	}
+	if t.tightened.count++; t.tightened.count > 1 && (t.count > 1 || t.tightened.count > rootCliques) {
 		return false
 	}
-	if t.count > 1 {
-		t.tightened = t.count
-	}
-	return true
+	return t.r.tighten()
 }
 
 // anyOffer is one of an open unit, for branches without the relaxation's help; false: there is
