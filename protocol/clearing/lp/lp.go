@@ -47,6 +47,7 @@ const (
 	relative  = 1e-6 // disagreement of a pivot in its row and its column
 	refactor  = 64   // updates between factorisations
 	leastEdge = 1e-4
+	stepWork  = 1000 // of a step, whatever it touches
 )
 
 // mul is x·y, rounded: an explicit conversion keeps the compiler from fusing it with a sum.

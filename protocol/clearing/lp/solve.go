@@ -173,7 +173,7 @@ func (s *Simplex) iterate(r int) Outcome {
 	over := s.beyond(r)
 	clear(s.rho)
 	s.rho[r] = 1
-	s.Work += s.f.transposed(s.rho)
+	s.Work += stepWork + s.f.transposed(s.rho)
 	s.cross()
 	q := s.entering(over)
 	if q < 0 {
