@@ -17,12 +17,16 @@ func solveTogether(p Problem) Solution {
 	best, exact := Solution{Status: Conflicting, Units: p.everyUnit(), Exact: true}, true
 	steps := len(p.Bids)
 	var least protocol.Credits // that the sets above the ceiling cost
+	var bounds []Solution      // of sets within it
 	for i, start := range starts {
 		p.Bids = at[start]
 		p.Limit = max((limit-steps)/(len(starts)-i), 1)
 		s := solveFor(&p)
 		steps += s.Steps
 		exact = exact && s.Exact
+		if s.Status == Covered || s.Status == Undecided {
+			bounds = append(bounds, s)
+		}
 		switch {
 		case s.Status == Covered && (best.Status != Covered || s.before(best, p.Objective)):
 			best = s
@@ -35,6 +39,12 @@ func solveTogether(p Problem) Solution {
 		}
 	}
 	best.Exact, best.Steps = exact, steps
+	for _, s := range bounds {
+		if best.Status == Covered && !exact { // the best start proves nothing of the others
+			best.CostBound = min(best.CostBound, s.CostBound)
+			best.FinishBound = slices.MinFunc([]time.Time{best.FinishBound, s.FinishBound}, time.Time.Compare)
+		}
+	}
 	return best
 }
 
