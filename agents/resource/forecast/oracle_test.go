@@ -63,9 +63,10 @@ type ranks map[int]int
 
 // naive is a history kept in the plainest way: a list, sorted when asked.
 type naive struct {
-	list   []int64
-	missed int
-	usual  ranks
+	list     []int64
+	missed   int
+	usual    ranks
+	doubtful bool // the last correlation is so near a row of the table that rounding decides
 }
 
 func (n *naive) sorted() []int64 { return slices.Sorted(slices.Values(n.list)) }
@@ -89,11 +90,16 @@ func (n *naive) learn(x int64) {
 		}
 	}
 	n.list = append(n.list, x)
-	if n.missed >= naivePatience(n.correlation()) {
+	r := n.correlation()
+	n.doubtful = naivePatience(r-rounding) != naivePatience(r+rounding)
+	if n.missed >= naivePatience(r) {
 		n.list = slices.Clone(n.list[len(n.list)-59:])
 		n.missed = 0
 	}
 }
+
+// rounding is more than what logarithms in units of 1/1024 change of a correlation.
+const rounding = 2e-3
 
 // correlation is by the textbook, of log(1+x) as it is.
 func (n *naive) correlation() float64 {
