@@ -16,8 +16,8 @@ const (
 	leastViolated = 0.05    // beyond one offer
 )
 
-// exclude fills, for each offer, the set of those that no set holds beside it: they share a
-// unit, a group, or more cores than there are.
+// exclude returns, for each offer, the offers that no set holds beside it: they share a unit, a
+// group, or need more cores together than there are.
 func (m *model) exclude(purse *purse) []*big.Int {
 	all := make([]*big.Int, len(m.offers))
 	for b := range all {

@@ -73,7 +73,7 @@ type tree struct {
 	cuts      []branch  // above the limit, but no dearer than the best set
 	rises     [2][]rise // by offer: the cost added by leaving and by taking it
 	count     int       // nodes so far
-	tightened rounds
+	tightened rounds    // of adding cliques
 }
 
 // rounds counts what was done at a node.
@@ -326,10 +326,12 @@ func (t *tree) tighten() bool {
 	if t.tightened.node != t.count {
 		t.tightened = rounds{node: t.count}
 	}
-	if t.tightened.count++; t.tightened.count > 1 && (t.count > 1 || t.tightened.count > rootCliques) {
-		return false
+	most := 1
+	if t.count == 1 {
+		most = rootCliques
 	}
-	return t.r.tighten()
+	t.tightened.count++
+	return t.tightened.count <= most && t.r.tighten()
 }
 
 // anyOffer is one of an open unit, for branches without the relaxation's help; false: there is
