@@ -41,6 +41,14 @@ func drawShared(t *rapid.T) Problem {
 	return p
 }
 
+func drawRelaxation(t *rapid.T) (Problem, *relaxation) {
+	p := drawShared(t)
+	m := newModel(&p)
+	m = m.part(m.all())
+	cv := newCover(m, m.all(), &purse{})
+	return p, newRelaxation(&cv, &purse{}, cost)
+}
+
 // exclusive looks at every unit and minute.
 func exclusive(p Problem, x, y *Bid) bool {
 	for _, i := range x.Offer.Items {
@@ -77,11 +85,8 @@ func exclusive(p Problem, x, y *Bid) bool {
 func TestOffersOfACliqueExcludeEachOther(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawShared(t)
-		m := newModel(&p)
-		m = m.part(m.all())
-		cv := newCover(m, m.all(), &purse{})
-		r := newRelaxation(&cv, &purse{}, cost)
+		p, r := drawRelaxation(t)
+		m := r.cover.m
 		r.excluded = m.exclude(&purse{})
 		for x := range m.offers {
 			r.on[x], r.x[x] = true, rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.7, 1}).Draw(t, "part")
@@ -117,11 +122,8 @@ func TestOffersOfACliqueExcludeEachOther(t *testing.T) {
 // After cliques have been dropped, the programme has only the others, and offers know their rows.
 func TestCliquesWithoutAPriceAreDropped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawShared(t)
-		m := newModel(&p)
-		m = m.part(m.all())
-		cv := newCover(m, m.all(), &purse{})
-		r := newRelaxation(&cv, &purse{}, cost)
+		_, r := drawRelaxation(t)
+		m := r.cover.m
 		var want [][]int
 		for n := range rapid.IntRange(1, 6).Draw(t, "cliques") {
 			var clique []int
