@@ -47,8 +47,8 @@ const (
 	// MaxViolations and MaxExcess bound what one bid may carry.
 	MaxViolations = 1 << 12
 	MaxExcess     = 1 << 40 // per mille
-	// DefaultLimit is at most three seconds of search on one core. From 8,192 items on it is a
-	// part of that.
+	// DefaultLimit is rarely more than three seconds of search on one core. From 8,192 items on it
+	// is a part of that.
 	DefaultLimit = 280_000_000
 )
 

@@ -65,7 +65,7 @@ func (m *model) users() [][]use {
 	return list
 }
 
-// tighten adds cliques of which the relaxation takes more than one offer in all, and reports
+// tighten adds cliques whose parts in the relaxation sum to more than one offer, and reports
 // whether it found any.
 func (r *relaxation) tighten() bool {
 	if len(r.cover.m.offers) > mostExcluded || len(r.p.Right)-r.cliques > mostCliques {

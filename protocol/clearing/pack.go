@@ -21,7 +21,7 @@ type packing struct {
 	heads []head
 	order []int   // of heads, in filled
 	rows  []int   // of this seller
-	used  []int64 // by row
+	used  []bool  // by row: it is in rows
 	gains []int64 // by row, inside assignRows
 	now   []int
 	best  []int
@@ -44,7 +44,7 @@ func (p *packing) begin(cv *cover, purse *purse, rc []int64) {
 	m := cv.m
 	p.cover, p.purse, p.rc = cv, purse, rc
 	p.taken = make([]bool, len(m.open))
-	p.used = make([]int64, len(m.capacity))
+	p.used = make([]bool, len(m.capacity))
 	p.gains = make([]int64, len(m.capacity))
 	p.last = make([][]int, len(m.sellers))
 }
@@ -126,7 +126,7 @@ func (p *packing) unpick(b int) {
 func (p *packing) gather(k int) {
 	rc := p.rc
 	for _, r := range p.rows {
-		p.used[r] = 0
+		p.used[r] = false
 	}
 	p.heads, p.rows = p.heads[:0], p.rows[:0]
 	for _, clique := range p.cover.m.sellers[k].cliques {
@@ -145,8 +145,8 @@ func (p *packing) gather(k int) {
 		for _, b := range h.offers {
 			for _, u := range p.cover.m.offers[b].uses {
 				p.purse.steps++
-				if p.used[u.row] == 0 {
-					p.used[u.row] = 1
+				if !p.used[u.row] {
+					p.used[u.row] = true
 					p.rows = append(p.rows, u.row)
 				}
 			}

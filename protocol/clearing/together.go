@@ -39,8 +39,8 @@ func solveTogether(p Problem) Solution {
 		}
 	}
 	best.Exact, best.Steps = exact, steps
-	for _, s := range bounds {
-		if best.Status == Covered && !exact { // the best start proves nothing of the others
+	if best.Status == Covered && !exact { // the best start proves nothing of the others
+		for _, s := range bounds {
 			best.CostBound = min(best.CostBound, s.CostBound)
 			best.FinishBound = slices.MinFunc([]time.Time{best.FinishBound, s.FinishBound}, time.Time.Compare)
 		}
