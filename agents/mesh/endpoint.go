@@ -273,13 +273,12 @@ func (e *endpoint) leaveIdle() {
 			return c.Stat().Direction != network.DirOutbound || !trades(e.contacts.ofPeer(c.RemotePeer()))
 		})
 	}
-	if surplus <= 0 {
-		return
-	}
 	rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
-	conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !e.idle(c) })
-	for _, c := range conns[:min(surplus, len(conns))] {
-		_ = c.Close() // it is lost, which was wanted
+	for _, c := range conns {
+		if surplus > 0 && e.idle(c) { // by now: closing takes a while, and messages use what is there
+			surplus--
+			_ = c.Close() // it is lost, which was wanted
+		}
 	}
 }
 
@@ -293,11 +292,13 @@ func (e *endpoint) gossipsWith(c *contact) bool {
 	return trades(c) && e.host.Network().Connectedness(c.peer) == network.Connected
 }
 
-// idle reports whether a connection is no longer new, has only streams of gossip, and is no
-// path that was punched.
+// idle reports whether a connection is no longer new, has only streams of gossip and no message
+// to come, and is no path that was punched.
 func (e *endpoint) idle(conn network.Conn) bool {
 	id := conn.RemotePeer()
-	return e.cfg.Now().Sub(conn.Stat().Opened) > IdleStays && !e.host.ConnManager().IsProtected(id, "") &&
+	known := e.host.ConnManager().GetTagInfo(id) // nil if the peer has gone
+	return known != nil && known.Tags[linkTag] == 0 && e.cfg.Now().Sub(conn.Stat().Opened) > IdleStays &&
+		!e.host.ConnManager().IsProtected(id, "") &&
 		(isRelayed(conn.RemoteMultiaddr()) || !e.reach.isRelayedTo(id)) &&
 		!slices.ContainsFunc(conn.GetStreams(), func(s network.Stream) bool { return !strings.HasPrefix(string(s.Protocol()), "/meshsub/") })
 }
