@@ -46,6 +46,36 @@ func TestUnitsAlikeAreSolvedAtOnce(t *testing.T) {
 	})
 }
 
+// Where they have cores for some of the units only, the others run later. The fewest that can do
+// so, at the latest cheapest sellers, are proved, too.
+func TestUnitsAlikeThatRunLateAreTheFewestAndCheapest(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		const units = 25
+		p := clearing.Problem{Units: units, Objective: protocol.ObjectiveCost, Capacity: map[protocol.AgentID][]protocol.Span{}}
+		late, want, least := units, 0, 0
+		for k := range 4 {
+			room, cost, later := 1+r.IntN(5), 2000+r.IntN(4000), 2000+r.IntN(4000)
+			p.Capacity[sellerID(k)] = []protocol.Span{{Start: at(0), End: at(60), Cores: 64 * room}}
+			for u := range units {
+				b := bid(k, u, "late"+strconv.Itoa(u), later, item(u, 60, 120, 64))
+				b.Violations, b.Excess = 1, 1000
+				p.Bids = append(p.Bids, bid(k, u, strconv.Itoa(u), cost, item(u, 0, 60, 64)), b)
+			}
+			late, want = late-room, want+room*cost
+			if k == 0 || later < least {
+				least = later
+			}
+		}
+		want += late * least
+		got, err := clearing.Solve(p)
+		if err != nil || got.Violations != late || got.Excess != 1000*late || got.Cost != protocol.Credits(want) || !got.Exact {
+			t.Errorf("%s, %d late, %d per mille, cost %s, want %d and %d, exact %t after %d steps and %d nodes (%v)",
+				got.Status, got.Violations, got.Excess, got.Cost, late, want, got.Exact, got.Steps, got.Nodes, err)
+		}
+	}
+}
+
 // Bundles of nearly equal prices leave many optima to the relaxation, and cliques that were
 // dropped are found again. The search must come to its end all the same.
 func TestCliquesComeToAnEnd(t *testing.T) {

@@ -46,7 +46,7 @@ func drawRelaxation(t *rapid.T) (Problem, *relaxation) {
 	m := newModel(&p)
 	m = m.part(m.all())
 	cv := newCover(m, m.all(), &purse{})
-	return p, newRelaxation(&cv, &purse{}, cost)
+	return p, newRelaxation(&cv, &purse{}, cost, [levels]int64{unlimited, unlimited, unlimited, unlimited})
 }
 
 // exclusive looks at every unit and minute.

@@ -43,7 +43,17 @@ func (s *search) minimise(l level) bool {
 	if ended {
 		s.floor[l] = s.value(l)
 	}
+	s.exceed(l)
 	return ended
+}
+
+// exceed kills offers that alone exceed the limit of l.
+func (s *search) exceed(l level) {
+	for b := range s.cover.m.offers {
+		if s.cover.live[b] && s.cover.m.offers[b].sums[l] > s.limit[l] {
+			s.cover.kill(b)
+		}
+	}
 }
 
 // proved is a lower bound on the sum of any set at l.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"ramp/protocol/clearing/lp"
 )
@@ -15,13 +16,14 @@ const (
 	mostLPSize = 1 << 21          // entries, and
 	mostLPRows = 1 << 12          // rows; a larger relaxation is not tried
 	lpWork     = 7                // entries touched in a step of search
+	sumBits    = 20               // limits on other levels are below 2^sumBits
 	integral   = 1e-6             // a value nearer to a whole number counts as whole
 	rayScale   = float64(1 << 44) // of a ray's largest price
 )
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
-// group or clique at most one offer is taken, and rows are not exceeded, but offers may be
-// taken in part. The simplex only guides. The function exact proves its result: its prices,
+// group or clique at most one offer is taken, and neither rows nor the limits on other levels are
+// exceeded, but offers may be taken in part. The simplex only guides. The function exact proves its result: its prices,
 // rounded to integers, bound every set.
 type relaxation struct {
 	cover *cover
@@ -31,12 +33,15 @@ type relaxation struct {
 	s     *lp.Simplex
 	shift int   // from the sums to the costs of the programme
 	group []int // by group: its row in the programme; -1: none
-	cores int   // the first row of the programme that bounds cores
+	cores int   // the first row of the programme that bounds cores, or sums of other levels
 
-	cliques  int        // the first row of a clique
-	in       [][]int    // by offer: the rows of its cliques
-	excluded []*big.Int // by offer; nil: not known yet
-	age      int        // how often cliques were dropped
+	limit    [levels]int64 // on other levels; unlimited: none, or all sets are equal there
+	capacity []int64       // of the model's rows, and then these limits
+	uses     [][]use       // by offer
+	cliques  int           // the first row of a clique
+	in       [][]int       // by offer: the rows of its cliques
+	excluded []*big.Int    // by offer; nil: not known yet
+	age      int           // how often cliques were dropped
 
 	y     []float64
 	ray   []float64
@@ -47,13 +52,15 @@ type relaxation struct {
 	spent int    // of the simplex's work
 }
 
-// newRelaxation makes the programme at l, or nil if it is too large.
-func newRelaxation(cv *cover, purse *purse, l level) *relaxation {
+// newRelaxation makes the programme at l within limits on other levels, or nil if it is too
+// large.
+func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relaxation {
 	m := cv.m
 	r := &relaxation{
-		cover: cv, purse: purse, level: l, group: make([]int, len(m.groups)), in: make([][]int, len(m.offers)),
+		cover: cv, purse: purse, level: l, limit: limit, group: make([]int, len(m.groups)), in: make([][]int, len(m.offers)),
 		rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
 	}
+	r.addRows()
 	p := &lp.Problem{Equal: append([]bool(nil), cv.need...)}
 	for g, list := range m.groups {
 		r.group[g] = -1
@@ -63,12 +70,12 @@ func newRelaxation(cv *cover, purse *purse, l level) *relaxation {
 		}
 	}
 	r.cores = len(p.Equal)
-	p.Equal = append(p.Equal, make([]bool, len(m.capacity))...)
+	p.Equal = append(p.Equal, make([]bool, len(r.capacity))...)
 	var most uint64
 	size := 0
 	for i := range m.offers {
 		most |= uint64(m.offers[i].sums[l])
-		p.Columns = append(p.Columns, r.column(&m.offers[i]))
+		p.Columns = append(p.Columns, r.column(i))
 		size += len(p.Columns[i])
 	}
 	if size > mostLPSize || len(p.Equal) > mostLPRows {
@@ -100,7 +107,31 @@ func (r *relaxation) begin(basis *lp.Basis) {
 	}
 }
 
-func (r *relaxation) column(o *offer) []lp.Entry {
+// addRows makes a row of each limit. Its numbers, and those of the offers, are rounded down: sums
+// within the limit stay within it, and prices of such numbers can be whole. An offer above the
+// limit cannot be taken, however far above it is.
+func (r *relaxation) addRows() {
+	m := r.cover.m
+	r.capacity = slices.Clone(m.capacity)
+	for i := range m.offers {
+		r.uses = append(r.uses, slices.Clone(m.offers[i].uses))
+	}
+	for l, limit := range r.limit {
+		shift := max(bits.Len64(uint64(limit))-sumBits, 0)
+		if limit>>shift == 0 || limit == unlimited {
+			continue // the search sees to it
+		}
+		for i := range m.offers {
+			if n := m.offers[i].sums[l] >> shift; n > 0 {
+				r.uses[i] = append(r.uses[i], use{len(r.capacity), min(n, limit>>shift+1)})
+			}
+		}
+		r.capacity = append(r.capacity, limit>>shift)
+	}
+}
+
+func (r *relaxation) column(b int) []lp.Entry {
+	o := &r.cover.m.offers[b]
 	var c []lp.Entry
 	for _, u := range o.units {
 		c = append(c, lp.Entry{Row: u, Value: 1})
@@ -108,8 +139,8 @@ func (r *relaxation) column(o *offer) []lp.Entry {
 	if o.group >= 0 && r.group[o.group] >= 0 {
 		c = append(c, lp.Entry{Row: r.group[o.group], Value: 1})
 	}
-	for _, u := range o.uses {
-		c = append(c, lp.Entry{Row: r.cores + u.row, Value: float64(u.cores) / float64(r.cover.m.capacity[u.row])})
+	for _, u := range r.uses[b] {
+		c = append(c, lp.Entry{Row: r.cores + u.row, Value: float64(u.cores) / float64(r.capacity[u.row])})
 	}
 	return c
 }
@@ -182,7 +213,7 @@ func (r *relaxation) exact() int64 {
 		}
 		r.price[i] = whole
 		if i >= r.cores && i < r.cliques {
-			c := m.capacity[i-r.cores]
+			c := r.capacity[i-r.cores]
 			r.price[i] = whole / c
 			whole = r.price[i] * c
 		}
@@ -217,9 +248,9 @@ func (r *relaxation) reduced(b int) int64 {
 	for _, row := range r.in[b] {
 		rc -= r.price[row]
 	}
-	for _, u := range o.uses {
+	for _, u := range r.uses[b] {
 		rc -= u.cores * r.price[r.cores+u.row]
 	}
-	r.purse.steps += (len(o.units) + len(o.uses) + len(r.in[b])) / 4
+	r.purse.steps += (len(o.units) + len(r.uses[b]) + len(r.in[b])) / 4
 	return rc
 }

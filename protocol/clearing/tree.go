@@ -91,19 +91,20 @@ type branch struct {
 	depth int
 }
 
-// newTree prepares a tree if one level alone limits the search, and otherwise returns nil.
+// newTree prepares a tree, or returns nil if the relaxation is too large.
 func (s *search) newTree(once bool) *tree {
 	l := s.goal
 	if l == nothing {
 		l = s.guide()
 	}
-	for k := violations; k <= cost; k++ {
-		if k != l && s.limit[k] != unlimited && (s.spreads[k] > 0 || s.best == nil) {
-			return nil
+	limit := s.limit
+	for k := range limit {
+		if level(k) == l || s.spreads[k] == 0 && s.best != nil {
+			limit[k] = unlimited
 		}
 	}
-	if s.relaxed == nil || s.relaxed.level != l {
-		s.relaxed = newRelaxation(&s.cover, s.purse, l)
+	if s.relaxed == nil || s.relaxed.level != l || s.relaxed.limit != limit {
+		s.relaxed = newRelaxation(&s.cover, s.purse, l, limit)
 	}
 	if s.relaxed == nil {
 		return nil
