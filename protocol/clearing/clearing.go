@@ -24,9 +24,9 @@
 // The search is exact. It uses components, dominance, a Lagrangian bound whose
 // seller problems respect groups and capacity, reduced-cost fixing, and branching on
 // the unit with the fewest live offers; after a part of the limit it branches on offers that
-// a linear relaxation splits (package lp), tightened by cliques of offers that exclude each
-// other, whose rounded prices give the bound. It is also any-time: at its limit it returns
-// the best set found, the proved bounds, and Exact false.
+// a linear relaxation splits (package lp), within the limits of the criteria above and tightened
+// by cliques of offers that exclude each other, whose rounded prices give the bound. It is also
+// any-time: at its limit it returns the best set found, the proved bounds, and Exact false.
 package clearing
 
 import (

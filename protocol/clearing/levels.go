@@ -43,12 +43,12 @@ func (s *search) minimise(l level) bool {
 	if ended {
 		s.floor[l] = s.value(l)
 	}
-	s.exceed(l)
+	s.confine(l)
 	return ended
 }
 
-// exceed kills offers that alone exceed the limit of l.
-func (s *search) exceed(l level) {
+// confine kills offers that alone exceed the limit of l.
+func (s *search) confine(l level) {
 	for b := range s.cover.m.offers {
 		if s.cover.live[b] && s.cover.m.offers[b].sums[l] > s.limit[l] {
 			s.cover.kill(b)
