@@ -23,8 +23,8 @@ const (
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
 // group or clique at most one offer is taken, and neither rows nor the limits on other levels are
-// exceeded, but offers may be taken in part. The simplex only guides. The function exact proves its result: its prices,
-// rounded to integers, bound every set.
+// exceeded, but offers may be taken in part. The simplex only guides. The function exact proves
+// its result: its prices, rounded to integers, bound every set.
 type relaxation struct {
 	cover *cover
 	purse *purse
@@ -114,13 +114,13 @@ func (r *relaxation) addRows() {
 	m := r.cover.m
 	r.capacity = slices.Clone(m.capacity)
 	for i := range m.offers {
-		r.uses = append(r.uses, slices.Clone(m.offers[i].uses))
+		r.uses = append(r.uses, slices.Clip(m.offers[i].uses))
 	}
 	for l, limit := range r.limit {
-		shift := max(bits.Len64(uint64(limit))-sumBits, 0)
-		if limit>>shift == 0 || limit == unlimited {
+		if limit <= 0 || limit == unlimited {
 			continue // the search sees to it
 		}
+		shift := max(bits.Len64(uint64(limit))-sumBits, 0)
 		for i := range m.offers {
 			if n := m.offers[i].sums[l] >> shift; n > 0 {
 				r.uses[i] = append(r.uses[i], use{len(r.capacity), min(n, limit>>shift+1)})

@@ -99,7 +99,7 @@ func (s *search) newTree(once bool) *tree {
 	}
 	limit := s.limit
 	for k := range limit {
-		if level(k) == l || s.spreads[k] == 0 && s.best != nil {
+		if k := level(k); k == l || k == nothing || s.spreads[k] == 0 && s.best != nil {
 			limit[k] = unlimited
 		}
 	}
