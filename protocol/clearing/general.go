@@ -49,15 +49,18 @@ func (c *course) shares() (first, tree int) {
 	for i := range c.m.offers {
 		items += len(c.m.offers[i].units)
 	}
-	first, tree = max(c.p.Limit/leastFirst, 1), c.p.Limit
-	if 4*items > all && len(c.m.open) > 4 {
-		return first, tree
+	first, tree = c.p.Limit/leastFirst, c.p.Limit
+	if 4*items <= all || len(c.m.open) <= 4 {
+		parts := max(all/max(items, 1), 1)
+		if parts < fewParts && len(c.m.capacity) == 0 {
+			tree = c.p.Limit / fewTree
+		}
+		first = max(first, min(c.p.Limit/(parts*parts)*10, c.p.Limit/mostFirst))
 	}
-	parts := max(all/max(items, 1), 1)
-	if parts < fewParts && len(c.m.capacity) == 0 {
-		tree = c.p.Limit / fewTree
+	if len(c.m.capacity) > 0 {
+		first /= jointFirst
 	}
-	return max(first, min(c.p.Limit/(parts*parts)*10, c.p.Limit/mostFirst)), tree
+	return max(first, 1), tree
 }
 
 // unoffered returns the units, as numbered in the problem, without any offer.

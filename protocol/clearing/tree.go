@@ -13,6 +13,7 @@ import (
 const (
 	leastFirst  = 50      // part of the limit for each search without relaxation
 	mostFirst   = 3       // see shares,
+	jointFirst  = 40      // likewise
 	fewParts    = 20      // likewise
 	fewTree     = 5       // likewise
 	strongTries = 10      // candidates whose branches are tried first,
