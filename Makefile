@@ -20,8 +20,9 @@ build:
 demo: build
 	@$(RAMP) demo
 
+# The longest package first, and one more at once than there are cores: many wait for programs.
 test:
-	$(GO) test -timeout 60m ./...
+	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -timeout 60m ./cmd/ramp ./...
 
 # Every process of the race detector would wait a second at its end for others that
 # report, and there are thousands. A simulated market lives in one goroutine: the long
