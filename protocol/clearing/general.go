@@ -58,7 +58,7 @@ func (c *course) shares() (first, tree int) {
 		first = max(first, min(c.p.Limit/(parts*parts)*10, c.p.Limit/mostFirst))
 	}
 	if len(c.m.capacity) > 0 {
-		first /= jointFirst
+		first = min(first, jointFirst)
 	}
 	return max(first, 1), tree
 }
@@ -147,9 +147,17 @@ func (c *course) improve() {
 	c.each((*search).settle)
 }
 
+// least finds the least sum at l. If it is proved, it holds all parts to it: until then, a part
+// may exceed its own least for the sake of another.
 func (c *course) least(l level) func() bool {
 	return func() bool {
-		return c.each(func(s *search) bool { return s.minimise(l) })
+		proved := c.each(func(s *search) bool { return s.minimise(l) })
+		for _, s := range c.parts {
+			if proved {
+				s.confine(l)
+			}
+		}
+		return proved
 	}
 }
 

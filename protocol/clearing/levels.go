@@ -43,7 +43,6 @@ func (s *search) minimise(l level) bool {
 	if ended {
 		s.floor[l] = s.value(l)
 	}
-	s.confine(l)
 	return ended
 }
 

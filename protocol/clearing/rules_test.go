@@ -312,3 +312,24 @@ func TestPairsOfOneSellerAreSolvedLikeThoseOfMany(t *testing.T) {
 		}
 	}
 }
+
+// A part may exceed its own least for the sake of another, so at the limit the bound on the finish
+// counts the offers for that.
+func TestBoundsOnTheFinishOfAllParts(t *testing.T) {
+	near := func(seller int, id string, cost, violations, excess int, items ...protocol.Item) clearing.Bid {
+		b := bid(seller, 0, id, cost, items...)
+		b.Violations, b.Excess = violations, excess
+		return b
+	}
+	p := clearing.Problem{Units: 3, Objective: protocol.ObjectiveTime, Bids: []clearing.Bid{
+		near(0, "o0", 6, 2, 4, item(0, 0, 7, 1)), near(1, "o1", 7, 2, 4, item(0, 0, 3, 1)), near(2, "o2", 1, 2, 0, item(0, 0, 21, 1)),
+		near(0, "o3", 5, 0, 0, item(1, 0, 20, 1)), near(2, "o5", 5, 2, 0, item(2, 0, 18, 1)), near(0, "o6", 1, 0, 0, item(2, 0, 26, 1)),
+		near(1, "b7", 15, 0, 0, item(0, 0, 23, 1), item(1, 0, 15, 1)),
+	}}
+	for p.Limit = 1; p.Limit < 80; p.Limit++ {
+		// o5 and b7 violate two terms by nothing, and end at 23.
+		if got := solve(t, p); got.Violations >= 2 && !got.Exact && got.FinishBound.After(at(23)) {
+			t.Errorf("at %d steps no set ends before %s", p.Limit, got.FinishBound)
+		}
+	}
+}

@@ -102,6 +102,31 @@ func TestASellersOwnProblemIsSolvedExactlyOrBounded(t *testing.T) {
 	})
 }
 
+// Excesses of many bits are rounded in the relaxation, and a ceiling joins all limits. Both are left
+// to bounds from multipliers after a while.
+func TestTermsUnderACeilingAreProved(t *testing.T) {
+	s := shape{units: 12, sellers: 8, offers: 2, base: 7_000_000, costs: 3_000_000, groups: 50, tight: 30}
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 5004))
+		p := s.random(r)
+		p.Limit = 150_000_000
+		cheapest := make([]protocol.Credits, p.Units)
+		for i := range p.Bids {
+			b := &p.Bids[i]
+			b.Violations, b.Excess = len(b.Offer.Items), 1<<30+r.IntN(1<<28)
+			if u := b.Offer.Items[0].Unit; cheapest[u] == 0 || b.Offer.Cost < cheapest[u] {
+				cheapest[u] = b.Offer.Cost
+			}
+		}
+		for _, c := range cheapest {
+			p.MaxCost += c * 108 / 100
+		}
+		if got, err := clearing.Solve(p); err != nil || got.Status != clearing.Covered || !got.Exact {
+			t.Errorf("seed %d: %s, exact %t after %d steps and %d nodes (%v)", seed, got.Status, got.Exact, got.Steps, got.Nodes, err)
+		}
+	}
+}
+
 func checkSolve(t *rapid.T, p clearing.Problem) {
 	want := (&oracle{p: p}).solve()
 	got, err := clearing.Solve(p)

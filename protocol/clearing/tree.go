@@ -13,7 +13,7 @@ import (
 const (
 	leastFirst  = 50      // part of the limit for each search without relaxation
 	mostFirst   = 3       // see shares,
-	jointFirst  = 40      // likewise
+	jointFirst  = 100_000 // likewise, in steps
 	fewParts    = 20      // likewise
 	fewTree     = 5       // likewise
 	strongTries = 10      // candidates whose branches are tried first,
@@ -42,7 +42,11 @@ func (s *search) explore(once bool) (ended bool) {
 	}
 	found := s.found
 	if t := s.newTree(once); t != nil {
-		ended = s.within(s.purse.tree, t.grow)
+		steps := s.purse.tree
+		if t.several { // multipliers are often better then
+			steps = min(steps, (s.purse.limit-s.purse.steps)/fewTree)
+		}
+		ended = s.within(steps, t.grow)
 		found = found || s.found
 	}
 	if !ended && !s.purse.empty() {
@@ -68,6 +72,8 @@ type tree struct {
 	level level
 	once  bool
 	base  int // of the cover's trail
+
+	several bool // other levels are limited, too
 
 	path    []choice
 	waiting []branch
@@ -98,11 +104,12 @@ func (s *search) newTree(once bool) *tree {
 	if l == nothing {
 		l = s.guide()
 	}
-	limit := s.limit
+	limit, several := s.limit, false
 	for k := range limit {
 		if k := level(k); k == l || k == nothing || s.spreads[k] == 0 && s.best != nil {
 			limit[k] = unlimited
 		}
+		several = several || limit[k] != unlimited
 	}
 	if s.relaxed == nil || s.relaxed.level != l || s.relaxed.limit != limit {
 		s.relaxed = newRelaxation(&s.cover, s.purse, l, limit)
@@ -111,12 +118,18 @@ func (s *search) newTree(once bool) *tree {
 		return nil
 	}
 	n := len(s.cover.m.offers)
-	return &tree{s: s, r: s.relaxed, level: l, once: once, base: len(s.cover.trail), rises: [2][]rise{make([]rise, n), make([]rise, n)}}
+	return &tree{s: s, r: s.relaxed, level: l, once: once, several: several, rises: [2][]rise{make([]rise, n), make([]rise, n)}}
 }
 
 // grow searches the tree and reports whether it reached the end (or a set, if once).
 func (t *tree) grow() bool {
 	t.s.once, t.s.found = t.once, false
+	mark := len(t.s.cover.trail)
+	defer t.s.cover.undo(-1, mark)
+	if ended := !t.fits(); ended || t.s.done() {
+		return ended || t.once && t.s.found
+	}
+	t.base = len(t.s.cover.trail)
 	t.waiting = []branch{{bound: math.MinInt64}}
 	if t.s.ties != nil && t.s.goal == nothing && t.s.tied == t.level {
 		t.waiting = slices.Clone(t.s.ties)
@@ -135,6 +148,18 @@ func (t *tree) grow() bool {
 	t.restart()
 	t.note()
 	return !t.s.purse.empty() || t.once && t.s.found
+}
+
+// fits leaves offers that exceed the limit of another level, which the relaxation only knows
+// rounded, and reports whether a set may be within those limits.
+func (t *tree) fits() bool {
+	t.s.prices.enter(0)
+	for l, limit := range t.r.limit {
+		if limit != unlimited && !t.s.bound(level(l), 0) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *tree) limit() int64 { return t.s.limit[t.level] }
