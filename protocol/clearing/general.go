@@ -150,15 +150,8 @@ func (c *course) improve() {
 // least finds the least sum at l. If it is proved, it holds all parts to it: until then, a part
 // may exceed its own least for the sake of another.
 func (c *course) least(l level) func() bool {
-	return func() bool {
-		proved := c.each(func(s *search) bool { return s.minimise(l) })
-		for _, s := range c.parts {
-			if proved {
-				s.confine(l)
-			}
-		}
-		return proved
-	}
+	above := func(s *search) bool { s.leave(func(o *offer) bool { return o.sums[l] > s.limit[l] }); return true }
+	return func() bool { return c.each(func(s *search) bool { return s.minimise(l) }) && c.each(above) }
 }
 
 // earliest finds the least finish that all parts can meet, and holds them to it. A
@@ -169,12 +162,8 @@ func (c *course) earliest() bool {
 		c.finish = max(c.finish, least)
 		return ok
 	})
-	for _, s := range c.parts {
-		if exact {
-			s.restrict(c.finish)
-		}
-	}
-	return exact
+	late := func(s *search) bool { s.leave(func(o *offer) bool { return o.end > c.finish }); return true }
+	return exact && c.each(late)
 }
 
 // fixedEnd is the last end in the model that is not after the fixed finish.

@@ -46,15 +46,6 @@ func (s *search) minimise(l level) bool {
 	return ended
 }
 
-// confine kills offers that alone exceed the limit of l.
-func (s *search) confine(l level) {
-	for b := range s.cover.m.offers {
-		if s.cover.live[b] && s.cover.m.offers[b].sums[l] > s.limit[l] {
-			s.cover.kill(b)
-		}
-	}
-}
-
 // proved is a lower bound on the sum of any set at l.
 func (s *search) proved(l level) int64 {
 	if s.floor[l] == math.MinInt64 {
@@ -102,7 +93,7 @@ func (s *search) earliest(floor int) (int, bool) {
 	for lo < hi {
 		mid := (lo + hi) / 2
 		mark := len(s.cover.trail)
-		s.restrict(mid)
+		s.leave(func(o *offer) bool { return o.end > mid })
 		ended := s.explore(true)
 		s.cover.undo(-1, mark)
 		switch {
@@ -132,13 +123,11 @@ func (s *search) soonest() int {
 	return soonest
 }
 
-// restrict kills offers that end after end.
-func (s *search) restrict(end int) {
-	for _, u := range s.cover.units {
-		for _, b := range s.cover.m.byUnit[u] {
-			if s.cover.m.offers[b].end > end {
-				s.cover.kill(b)
-			}
+// leave kills offers for good, or until the caller undoes it.
+func (s *search) leave(which func(o *offer) bool) {
+	for b := range s.cover.m.offers {
+		if s.cover.live[b] && which(&s.cover.m.offers[b]) {
+			s.cover.kill(b)
 		}
 	}
 }

@@ -130,6 +130,9 @@ func (r *relaxation) addRows() {
 	}
 }
 
+// several reports whether other levels are limited, too.
+func (r *relaxation) several() bool { return len(r.capacity) > len(r.cover.m.capacity) }
+
 func (r *relaxation) column(b int) []lp.Entry {
 	o := &r.cover.m.offers[b]
 	var c []lp.Entry

@@ -43,7 +43,7 @@ func (s *search) explore(once bool) (ended bool) {
 	found := s.found
 	if t := s.newTree(once); t != nil {
 		steps := s.purse.tree
-		if t.several { // multipliers are often better then
+		if t.r.several() { // multipliers are often better then
 			steps = min(steps, (s.purse.limit-s.purse.steps)/fewTree)
 		}
 		ended = s.within(steps, t.grow)
@@ -72,8 +72,6 @@ type tree struct {
 	level level
 	once  bool
 	base  int // of the cover's trail
-
-	several bool // other levels are limited, too
 
 	path    []choice
 	waiting []branch
@@ -104,12 +102,11 @@ func (s *search) newTree(once bool) *tree {
 	if l == nothing {
 		l = s.guide()
 	}
-	limit, several := s.limit, false
+	limit := s.limit
 	for k := range limit {
 		if k := level(k); k == l || k == nothing || s.spreads[k] == 0 && s.best != nil {
 			limit[k] = unlimited
 		}
-		several = several || limit[k] != unlimited
 	}
 	if s.relaxed == nil || s.relaxed.level != l || s.relaxed.limit != limit {
 		s.relaxed = newRelaxation(&s.cover, s.purse, l, limit)
@@ -118,16 +115,18 @@ func (s *search) newTree(once bool) *tree {
 		return nil
 	}
 	n := len(s.cover.m.offers)
-	return &tree{s: s, r: s.relaxed, level: l, once: once, several: several, rises: [2][]rise{make([]rise, n), make([]rise, n)}}
+	return &tree{s: s, r: s.relaxed, level: l, once: once, rises: [2][]rise{make([]rise, n), make([]rise, n)}}
 }
 
 // grow searches the tree and reports whether it reached the end (or a set, if once).
 func (t *tree) grow() bool {
 	t.s.once, t.s.found = t.once, false
-	mark := len(t.s.cover.trail)
-	defer t.s.cover.undo(-1, mark)
-	if ended := !t.fits(); ended || t.s.done() {
-		return ended || t.once && t.s.found
+	defer t.s.cover.undo(-1, len(t.s.cover.trail))
+	t.s.prices.enter(0)
+	for l, limit := range t.r.limit { // the relaxation has rounded them
+		if limit != unlimited && !t.s.bound(level(l), 0) {
+			return true
+		}
 	}
 	t.base = len(t.s.cover.trail)
 	t.waiting = []branch{{bound: math.MinInt64}}
@@ -148,18 +147,6 @@ func (t *tree) grow() bool {
 	t.restart()
 	t.note()
 	return !t.s.purse.empty() || t.once && t.s.found
-}
-
-// fits leaves offers that exceed the limit of another level, which the relaxation only knows
-// rounded, and reports whether a set may be within those limits.
-func (t *tree) fits() bool {
-	t.s.prices.enter(0)
-	for l, limit := range t.r.limit {
-		if limit != unlimited && !t.s.bound(level(l), 0) {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *tree) limit() int64 { return t.s.limit[t.level] }
