@@ -22,7 +22,7 @@ demo: build
 
 # The longest package first, and one more at once than there are cores: many wait for programs.
 test:
-	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -timeout 60m ./cmd/ramp ./...
+	$(GO) test -timeout 60m ./...
 
 # Every process of the race detector would wait a second at its end for others that
 # report, and there are thousands. A simulated market lives in one goroutine: the long
