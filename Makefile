@@ -20,7 +20,6 @@ build:
 demo: build
 	@$(RAMP) demo
 
-# The longest package first, and one more at once than there are cores: many wait for programs.
 test:
 	$(GO) test -timeout 60m ./...
 
