@@ -99,3 +99,21 @@ func TestCliquesComeToAnEnd(t *testing.T) {
 		}
 	}
 }
+
+// Cores for all units but one are soon seen to be too few, at any cost.
+func TestTooFewCoresForUnitsAlike(t *testing.T) {
+	for _, c := range []struct{ units, sellers int }{{10, 5}, {25, 4}, {25, 20}, {60, 30}, {200, 20}} {
+		for _, cost := range []int{1, 1_000_000_000} {
+			p := clearing.Problem{Units: c.units, Objective: protocol.ObjectiveTime, Capacity: map[protocol.AgentID][]protocol.Span{}}
+			for k := range c.sellers {
+				p.Capacity[sellerID(k)] = []protocol.Span{{Start: at(0), End: at(60), Cores: (c.units - 1 + k) / c.sellers}}
+				for u := range c.units {
+					p.Bids = append(p.Bids, bid(k, u, strconv.Itoa(u), cost+cost*k/9, item(u, 0, 60, 1)))
+				}
+			}
+			if got, err := clearing.Solve(p); err != nil || got.Status != clearing.Conflicting || !got.Exact || got.Steps > 30_000_000 {
+				t.Errorf("%v at %d: %s, exact %t after %d steps and %d nodes (%v)", c, cost, got.Status, got.Exact, got.Steps, got.Nodes, err)
+			}
+		}
+	}
+}

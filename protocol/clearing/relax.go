@@ -18,7 +18,7 @@ const (
 	lpWork     = 7                // entries touched in a step of search
 	sumBits    = 20               // limits on other levels are below 2^sumBits
 	integral   = 1e-6             // a value nearer to a whole number counts as whole
-	rayScale   = float64(1 << 44) // of a ray's largest price
+	rayScale   = float64(1 << 44) // largest price of a ray
 )
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
@@ -44,7 +44,6 @@ type relaxation struct {
 	age      int           // how often cliques were dropped
 
 	y     []float64
-	ray   []float64
 	price []int64 // by row of the programme
 	rc    []int64 // by offer
 	x     []float64
@@ -96,7 +95,7 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 // begin makes the simplex, with this basis if there is one.
 func (r *relaxation) begin(basis *lp.Basis) {
 	rows := len(r.p.Right)
-	r.y, r.ray, r.price = make([]float64, rows), make([]float64, rows), make([]int64, rows)
+	r.y, r.price = make([]float64, rows), make([]int64, rows)
 	r.s, r.spent = lp.New(r.p), 0
 	if basis != nil {
 		r.s.Return(basis)
@@ -171,11 +170,11 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 	left := max(r.purse.limit-r.purse.steps, 0)
 	outcome := r.s.Solve(cutoff, r.s.Work+min(work, left*lpWork))
 	bound := int64(math.MinInt64)
-	if outcome != lp.Failed {
+	switch {
+	case outcome == lp.Infeasible && r.refuted():
+		bound = unlimited
+	case outcome != lp.Failed:
 		r.s.Duals(r.y)
-		if outcome == lp.Infeasible {
-			r.addRay()
-		}
 		bound = r.exact()
 	}
 	if outcome == lp.Optimal {
@@ -187,20 +186,21 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 	return outcome, bound
 }
 
-// addRay moves the prices far along the ray.
-func (r *relaxation) addRay() {
-	r.s.Ray(r.ray)
+// refuted reports whether the ray proves that there is no set here, whatever offers cost.
+func (r *relaxation) refuted() bool {
+	r.s.Ray(r.y)
 	largest := 0.0
-	for _, v := range r.ray {
+	for _, v := range r.y {
 		largest = max(largest, math.Abs(v))
 	}
-	if largest == 0 {
-		return
+	for i := range r.y {
+		r.y[i] *= math.Ldexp(rayScale/max(largest, integral), -r.shift)
 	}
-	by := math.Ldexp(rayScale/largest, -r.shift)
-	for i, v := range r.ray {
-		r.y[i] += float64(by * v)
-	}
+	l := r.level
+	r.level = nothing
+	bound := r.exact()
+	r.level = l
+	return bound > 0
 }
 
 // exact is the bound that the prices in y prove once they are rounded: whatever they are, a

@@ -149,7 +149,8 @@ func (t *tree) grow() bool {
 	return !t.s.purse.empty() || t.once && t.s.found
 }
 
-func (t *tree) limit() int64 { return t.s.limit[t.level] }
+// limit is below the bound where no set exists.
+func (t *tree) limit() int64 { return min(t.s.limit[t.level], unlimited-1) }
 
 // note remembers what the tree proves for the level being minimised: no set in it costs less
 // than the cheapest branch that waits. One that stopped at the first set proves nothing.
