@@ -46,8 +46,8 @@ func TestUnitsAlikeAreSolvedAtOnce(t *testing.T) {
 	})
 }
 
-// Where they have cores for some of the units only, the others run later. The fewest that can do
-// so, at the latest cheapest sellers, are proved, too.
+// Where sellers have cores for some of the units only, the others run later: as few as possible,
+// where that is cheapest. This is proved, too.
 func TestUnitsAlikeThatRunLateAreTheFewestAndCheapest(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -175,7 +175,7 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 		bound = unlimited
 	case outcome != lp.Failed:
 		r.s.Duals(r.y)
-		bound = r.exact()
+		bound = r.exact(r.level)
 	}
 	if outcome == lp.Optimal {
 		r.s.Values(r.x)
@@ -196,17 +196,13 @@ func (r *relaxation) refuted() bool {
 	for i := range r.y {
 		r.y[i] *= math.Ldexp(rayScale/max(largest, integral), -r.shift)
 	}
-	l := r.level
-	r.level = nothing
-	bound := r.exact()
-	r.level = l
-	return bound > 0
+	return r.exact(nothing) > 0
 }
 
 // exact is the bound that the prices in y prove once they are rounded: whatever they are, a
 // set costs at least the price of its units, plus what its offers cost beyond the prices of
 // their units, groups and cores. It fills rc with that.
-func (r *relaxation) exact() int64 {
+func (r *relaxation) exact(l level) int64 {
 	m := r.cover.m
 	var bound int64
 	for i, v := range r.y {
@@ -226,7 +222,7 @@ func (r *relaxation) exact() int64 {
 		if !r.on[b] {
 			continue
 		}
-		r.rc[b] = r.reduced(b)
+		r.rc[b] = r.reduced(l, b)
 		if r.rc[b] < 0 || r.taken(b) {
 			bound += r.rc[b]
 		}
@@ -239,9 +235,9 @@ func (r *relaxation) exact() int64 {
 }
 
 // reduced is what offer b costs beyond the prices.
-func (r *relaxation) reduced(b int) int64 {
+func (r *relaxation) reduced(l level, b int) int64 {
 	o := &r.cover.m.offers[b]
-	rc := o.sums[r.level]
+	rc := o.sums[l]
 	for _, u := range o.units {
 		rc -= r.price[u]
 	}
