@@ -41,7 +41,7 @@ func Slots(ctx context.Context, agent *control.Client, a jobfile.Array, cores in
 // makes the order for a number of slots.
 func Fewer(ctx context.Context, agent *control.Client, slots int, call func(slots int) (control.BuyCall, error)) (int, error) {
 	units, err := quoted(ctx, agent, slots, call)
-	for early := atOnce(units); err == nil && early < slots; early = atOnce(units) {
+	for early := atOnce(units); err == nil && early > 0 && early < slots; early = atOnce(units) {
 		var fewer []message.PurchasedUnit
 		if fewer, err = quoted(ctx, agent, early, call); len(fewer) == 0 || span(fewer) > span(units) {
 			break
