@@ -135,10 +135,12 @@ type Rate struct {
 	Burst     float64
 }
 
-// paced is the part of its allowance that an agent uses, and paceTick how long it waits for more.
+// What an agent uses of its allowance, and how long it waits for more. Messages of half a second
+// may arrive at once, when the other side or this one did not get to run.
 const (
-	paced    = 0.9
-	paceTick = 2 * time.Millisecond
+	pacedRate  = 0.9
+	pacedBurst = 0.5
+	paceTick   = 2 * time.Millisecond
 )
 
 // Limits are the allowances of one peer. A peer that exceeds one is cut off for CutOff;

@@ -172,7 +172,7 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 // pace waits until the peer, which has the same limits as this agent, takes more messages.
 func (l *link) pace(ctx context.Context, messages int) {
 	c, most := l.ep.contacts.ofPeer(l.key.peer), l.ep.cfg.Limits.Messages
-	most.PerSecond, most.Burst = paced*most.PerSecond, paced*most.Burst
+	most.PerSecond, most.Burst = pacedRate*most.PerSecond, pacedBurst*most.Burst
 	for c != nil && l.key.protocol == protocolACL && !c.spend(&c.sent, min(float64(messages), most.Burst), time.Now(), most) && agents.Pause(ctx, paceTick) {
 	}
 }
