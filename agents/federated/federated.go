@@ -61,8 +61,10 @@ func (u Users) submitJob(ctx context.Context, q control.JobCall) (control.JobVie
 	if err := q.Terms.Validate(); err != nil {
 		return control.JobView{}, exit.Fail(exit.Usage, "", "%w", err)
 	}
-	if err := u.order(ctx, message.JobSubmit{ID: q.ID, Name: q.Name, Home: home, Level: q.Level, Terms: q.Terms, Program: *q.Program}); err != nil {
-		return control.JobView{}, err
+	if _, err := u.job(q.ID); err != nil { // else it goes on
+		if err := u.order(ctx, message.JobSubmit{ID: q.ID, Name: q.Name, Home: home, Level: q.Level, Terms: q.Terms, Program: *q.Program}); err != nil {
+			return control.JobView{}, err
+		}
 	}
 	return u.awaitJob(ctx, q.ID, func(r message.JobRow) bool { return r.Over() || r.Progress.Site != "" })
 }

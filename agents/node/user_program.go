@@ -23,6 +23,8 @@ func UnitWords(u message.RunUnit) string {
 	switch {
 	case s.Stage == message.StageFailed:
 		return "it did not run: " + s.Why
+	case u.Lost && u.Launch == "":
+		return "offered to the federation of " + u.Resource
 	case u.Lost:
 		return u.Resource + " has lost its slot; another is being bought"
 	case s.Stage == message.StageAsked:

@@ -199,7 +199,7 @@ func done(verb message.LaunchVerb, run message.Run, asked time.Time) bool {
 		case message.VerbKill:
 			return !u.Status.Stage.Over() && !u.Status.Job.State.Over()
 		}
-		return !u.Status.Stage.Over() && u.Heard.Before(asked)
+		return !u.Lost && !u.Status.Stage.Over() && u.Heard.Before(asked)
 	})
 }
 

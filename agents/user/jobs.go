@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -61,6 +62,18 @@ func (js *jobs) submit(now time.Time, o message.JobSubmit) protocol.Output {
 	}
 	j := &job{JobRow: message.JobRow{ID: o.ID, Name: o.Name, Home: o.Home, Level: o.Level, Terms: o.Terms, Program: o.Program, Created: now}}
 	js.by[o.ID] = j
+	seeking := message.RunUnit{Resource: o.Home.Name(), Lost: true, Status: message.LaunchStatus{Stage: message.StageAsked}}
+	return js.save(j).Join(js.runs.launch(now, js.run(j, now, seeking))).Join(js.drive(now, j))
+}
+
+func (js *jobs) run(j *job, now time.Time, u message.RunUnit) message.Run {
+	contract := message.JobContract(j.Home, j.ID, j.Progress.Award)
+	return message.Run{ID: j.ID, Name: j.Name, Contract: contract, Created: now, Program: j.Program, Units: []message.RunUnit{u}, Federation: true}
+}
+
+// withdraw takes back a job that no site has. One that a site has by then is killed there.
+func (js *jobs) withdraw(now time.Time, j *job) protocol.Output {
+	j.Withdrawn, j.tries = true, 0
 	return js.save(j).Join(js.drive(now, j))
 }
 
@@ -73,7 +86,10 @@ func (js *jobs) drive(now time.Time, j *job) protocol.Output {
 	j.at = now.Add(min(jobPeriod, retryAfter(j.tries)))
 	j.tries++
 	var body protocol.Body = message.JobOffer{Terms: j.Terms, Level: j.Level}
-	if j.Known {
+	switch {
+	case j.Withdrawn && j.Progress.Site == "" && j.tries%2 == 1: // and asked in between: it may be sold
+		body = message.JobOrder{Verb: message.JobCancel}
+	case j.Known || j.Withdrawn:
 		body = message.JobOrder{Verb: message.JobShow}
 	}
 	return protocol.Output{WakeAt: j.at, Send: []protocol.Message{{
@@ -127,7 +143,7 @@ func (js *jobs) heard(now time.Time, j *job, p message.JobProgress) protocol.Out
 	if p.Site != "" && (p.Site != before.Site || p.Award != before.Award) {
 		out = out.Join(js.launch(now, j))
 	}
-	return js.end(j, out)
+	return js.end(now, j, out)
 }
 
 // refused ends a job that its home does not take. One that cannot take it now is asked again.
@@ -140,12 +156,16 @@ func (js *jobs) refused(now time.Time, j *job, r message.Refusal) protocol.Outpu
 		return protocol.Output{WakeAt: j.at}
 	}
 	j.Refused, j.Why, j.Heard = why.Code, why.Note, now
-	return js.end(j, js.save(j))
+	return js.end(now, j, js.save(j))
 }
 
-func (js *jobs) end(j *job, out protocol.Output) protocol.Output {
+func (js *jobs) end(now time.Time, j *job, out protocol.Output) protocol.Output {
 	if j.Over() {
 		delete(js.by, j.ID)
+		if x := js.runs.by[j.ID]; x != nil && x.view.Units[0].Lost {
+			failLost(now, &x.view.Units[0], cmp.Or(j.Why, j.Progress.Why, "no site has it"))
+			out = out.Join(js.runs.end(now, x))
+		}
 		return out
 	}
 	out.WakeAt = protocol.Earlier(out.WakeAt, j.at)
@@ -155,23 +175,24 @@ func (js *jobs) end(j *job, out protocol.Output) protocol.Output {
 // launch brings the program to the winner, or to the next one after the last has returned
 // the job.
 func (js *jobs) launch(now time.Time, j *job) protocol.Output {
-	contract := message.JobContract(j.Home, j.ID, j.Progress.Award)
-	unit := message.RunUnit{
+	v := js.run(j, now, message.RunUnit{
 		Launch: fmt.Sprintf("%s.%d", j.ID, j.Progress.Award), Resource: j.Progress.Site.Name(), Seller: j.Progress.Site,
 		// Where it begins and ends is not known: it may be suspended for as long as it takes.
 		Slot:   protocol.Slot{Start: now, End: now.Add(message.MaxJobWall), Cores: j.Terms.Least},
 		Status: message.LaunchStatus{Stage: message.StageAsked},
-	}
+	})
+	var stop []protocol.Message
 	if x := js.runs.by[j.ID]; x != nil {
-		stop := x.stageStop(0)
-		x.view.Contract, x.view.Units, x.view.Killing, x.view.Over = contract, []message.RunUnit{unit}, false, false
-		x.hurry(now)
-		out := js.runs.drive(now, x, true)
-		out.Send = append(out.Send, stop)
-		return out
+		if v.Created = x.view.Created; x.view.Units[0].Launch != "" {
+			stop = []protocol.Message{x.stageStop(0)}
+		}
 	}
-	x := js.runs.add(message.Run{ID: j.ID, Name: j.Name, Contract: contract, Created: now, Program: j.Program, Units: []message.RunUnit{unit}, Federation: true})
-	return js.runs.drive(now, x, true)
+	x := js.runs.add(v)
+	out := js.runs.drive(now, x, true)
+	if out.Send = append(out.Send, stop...); j.Withdrawn {
+		out = out.Join(js.runs.end(now, x))
+	}
+	return out
 }
 
 // wake asks the homes that are due.

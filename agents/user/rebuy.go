@@ -270,7 +270,15 @@ func (r *rebuys) stop(now time.Time, id string, unit int) protocol.Output {
 	return out
 }
 
-// stopFor stops buying the slot that a unit of a run waits for.
+// stopFor stops seeking the slot that a unit of a run waits for.
+func (r *Role) stopFor(now time.Time, run string, unit int) protocol.Output {
+	if j := r.jobs.by[run]; j != nil {
+		return r.jobs.withdraw(now, j)
+	}
+	return r.rebuys.stopFor(now, run, unit)
+}
+
+// stopFor stops buying it.
 func (r *rebuys) stopFor(now time.Time, first string, unit int) protocol.Output {
 	for _, l := range r.by { // in any order: there is one
 		if id, u, _ := l.first(); id == first && u == unit {

@@ -62,7 +62,9 @@ func (r *runs) lose(now time.Time, l *rebuy, why string) protocol.Output {
 func failLost(now time.Time, u *message.RunUnit, why string) {
 	u.Lost = false
 	u.Status.Stage, u.Status.Keep = message.StageFailed, now
-	u.Status.Why = u.Resource + " has lost its slot, and it is not bought again: " + why
+	if u.Status.Why = why; u.Launch != "" {
+		u.Status.Why = u.Resource + " has lost its slot, and it is not bought again: " + why
+	}
 }
 
 // dropLost gives up the lost units of a run that its owner has ended, or that has

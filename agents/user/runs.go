@@ -13,7 +13,7 @@ import (
 type runs struct {
 	cfg *Config
 	by  map[string]*run // by purchase
-	// stopFor stops buying the slot that a unit of a run waits for.
+	// stopFor stops seeking the slot that a unit of a run waits for.
 	stopFor func(now time.Time, purchase string, unit int) protocol.Output
 	// ran takes each attempt of a sweep that is over.
 	ran func(now time.Time, v message.Run) protocol.Output

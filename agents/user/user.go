@@ -106,7 +106,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 		timing: auction.NewTiming(), failures: &failures{by: map[protocol.AgentID]failing{}}, by: map[string]*purchase{}, ended: map[string]bool{},
 	}
 	r.rebuys = rebuys{directory: &r.directory, purchases: &r.purchases, runs: &r.runs, by: map[string]*rebuy{}}
-	r.runs = runs{cfg: &cfg, by: map[string]*run{}, stopFor: r.rebuys.stopFor}
+	r.runs = runs{cfg: &cfg, by: map[string]*run{}, stopFor: r.stopFor}
 	r.jobs = jobs{cfg: &cfg, runs: &r.runs, by: map[string]*job{}}
 	r.usage = usage{cfg: &cfg, rebuys: &r.rebuys, followed: newFollowed(), changed: r.sweepBought}
 	r.sweeps = sweeper.New(cfg.self(), sweepAgent{r})

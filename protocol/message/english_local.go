@@ -35,6 +35,8 @@ type JobRow struct {
 	History  *JobHistory      `json:"history,omitempty"` // as its home told it last
 	Heard    time.Time        `json:"heard,omitzero"`    // when it did
 	Ended    time.Time        `json:"ended,omitzero"`    // when its end was heard of
+
+	Withdrawn bool `json:"withdrawn,omitempty"` // by its owner
 }
 
 // Over reports whether nothing more will come.

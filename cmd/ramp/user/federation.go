@@ -1,6 +1,7 @@
 package user
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -81,7 +82,11 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 	call := control.JobCall{ID: f.buy.firstID(), Name: f.programName(), Home: l.home, Level: l.level, Terms: terms, Program: program}
 	fmt.Fprintf(cli.Notes(c), "%s: offered as job %s\n", call.Name, call.ID)
 	var v control.JobView
+	w := newWatching(c, agent, call.ID, call.Name)
 	if err := control.JobSubmit.Ask(c.Context(), agent, call, &v); err != nil {
+		if c.Context().Err() != nil && control.Run.Ask(context.WithoutCancel(c.Context()), agent, control.RunCall{ID: call.ID}, &w.run) == nil {
+			return w.stopped(err)
+		}
 		return err
 	}
 	if v.Refused != "" {
@@ -91,7 +96,6 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, v.Why)
 	}
 	fmt.Fprintf(cli.Notes(c), "%s: %s has it, after %s\n", call.Name, v.Site.Name(), words.Plural(len(v.Auctions)+1, "auction"))
-	w := newWatching(c, agent, call.ID, call.Name)
 	if err := w.stay(); err != nil {
 		return err
 	}
@@ -115,18 +119,20 @@ func refusedJob(v control.JobView) error {
 
 func newUserAuction() *cobra.Command {
 	return &cobra.Command{
-		Use: "auction ID", Short: "Show who bid for a job of a federation, who won, and how it stands", Args: cobra.ExactArgs(1), GroupID: "run",
+		Use: "auction ID", Short: "Show who bid for a job of a federation, who won, and how it stands", Args: cobra.ExactArgs(1), GroupID: "run", ValidArgsFunction: cli.RunID,
 		Long: `Show the auctions of a job that 'ramp user submit --level' offered to a federation: who bid
 what and when, who won, which jobs of lower levels it would displace, and how the job stands
 now. Bids are in modules: free ones count fully, those of jobs to be suspended less, and the
 time to bring the input is subtracted.`,
-		Example: "  ramp user auction p0123456789abcdef0123456789abcdef",
+		Example: "  ramp user auction p9604b95",
 		RunE: func(c *cobra.Command, args []string) error {
-			var v control.JobView
-			if err := cli.Ask(c, cli.OpenUser, control.JobShow, control.IDCall{ID: args[0]}, &v); err != nil {
-				return err
-			}
-			return cli.Show(c, v, func(w io.Writer) { order.WriteJob(w, v, cli.Table) })
+			return withID(c, cli.OpenUser, wholeRun, args[0], func(agent *control.Client, id string) error {
+				var v control.JobView
+				if err := control.JobShow.Ask(c.Context(), agent, control.IDCall{ID: id}, &v); err != nil {
+					return err
+				}
+				return cli.Show(c, v, func(w io.Writer) { order.WriteJob(w, v, cli.Table) })
+			})
 		},
 	}
 }

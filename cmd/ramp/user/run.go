@@ -196,7 +196,11 @@ func (w *watching) stopped(err error) error {
 	case w.c.Context().Err() == nil:
 		return exit.WithCode(exit.Failed, fmt.Errorf("%s: %w", w.short, err))
 	case !w.agent.Daemon && !w.atSites():
-		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is bought, and the next 'ramp user' command that joins the market brings its job to the site", w.short)
+		is := "bought"
+		if w.run.Federation {
+			is = "offered"
+		}
+		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is %s, and the next 'ramp user' command that joins the market brings its job to the site", w.short, is)
 	}
 	repeat := ""
 	if control.Session() != "" {
