@@ -43,9 +43,8 @@ type Config struct {
 	// Route carries one message to its receivers: agents or local correspondents.
 	// It must not block for long.
 	Route func(m protocol.Message)
-	// Prepare, if set, may do the work for sending a message while its records are
-	// being written and nothing else is to be done. It must not send anything: the
-	// write may fail.
+	// Prepare, if set, may do the work for sending a message while its records are being written
+	// and nothing else is to be done. It must not send anything: the write may fail.
 	Prepare func(m protocol.Message)
 	// Unavailable makes the answer to a message that arrives while the store
 	// cannot be written, if it wants one.
@@ -58,10 +57,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Runner runs one role in one goroutine. The records of an Output are durable before
-// this or any later Output sends anything. An Outbox decides when each may leave, as
-// in the simulator; the Runner appends its records in a second goroutine, so that
-// the role continues meanwhile.
+// Runner runs one role in one goroutine. The records of an Output are durable before this or any
+// later Output sends anything. An Outbox decides when each may leave, as in the simulator; the
+// Runner appends its records in a second goroutine, so that the role continues meanwhile.
 type Runner struct {
 	cfg      Config
 	inbox    chan event
@@ -323,8 +321,7 @@ func (r *Runner) setAlarm(t *time.Timer, standing, next time.Time) time.Time {
 	return next
 }
 
-// awaitDisk rejects messages and calls until a write succeeds, the disk fails or ctx is
-// done.
+// awaitDisk rejects messages and calls until a write succeeds, the disk fails or ctx is done.
 func (r *Runner) awaitDisk(ctx context.Context) error {
 	wait := probeFirst
 	retry := time.NewTimer(wait)

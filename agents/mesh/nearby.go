@@ -14,13 +14,11 @@ import (
 	"ramp/agents"
 )
 
-// nearbyService is the name under which agents of all markets look for each other on
-// a local network (RFC 6763 §7). Those of other markets are cut off when they show
-// their certificates.
+// nearbyService is the name under which agents of all markets look for each other on a local
+// network (RFC 6763 §7). Those of other markets are cut off when they show their certificates.
 const nearbyService = "_ramp._udp"
 
-// Bounds on the work that multicast DNS can cause: anybody on the network can
-// announce anything.
+// Bounds on the work that multicast DNS can cause: anybody on the network can announce anything.
 const (
 	nearbyQueue  = 64               // found and waiting for a visit; more are dropped
 	maxNearby    = 256              // remembered, to be visited again
@@ -107,8 +105,7 @@ func onLink(a ma.Multiaddr, here []net.IPNet) bool {
 	return slices.ContainsFunc(here, func(n net.IPNet) bool { return n.Contains(ip) })
 }
 
-// machineNetworks are the networks in which this machine has an address, including
-// loopback.
+// machineNetworks are the networks in which this machine has an address, including loopback.
 func machineNetworks() (networks []net.IPNet) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

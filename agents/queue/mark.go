@@ -8,13 +8,11 @@ import (
 	"ramp/protocol"
 )
 
-// Mark begins the names of one agent's reservations in a batch system that others use
-// too. The rest of a name is the reservation's ID, so that the batch system itself
-// remembers which is which.
+// Mark begins the names of one agent's reservations in a batch system that others use too. The rest
+// of a name is the reservation's ID, so that the batch system itself remembers which is which.
 type Mark string
 
-// MarkOf is an agent's mark: two agents of one cluster never confuse their
-// reservations.
+// MarkOf is an agent's mark: two agents of one cluster never confuse their reservations.
 func MarkOf(agent protocol.AgentID) Mark {
 	sum := sha256.Sum256([]byte(agent))
 	return Mark("ramp-" + hex.EncodeToString(sum[:6]) + "-")
@@ -22,9 +20,8 @@ func MarkOf(agent protocol.AgentID) Mark {
 
 const hexDigits = "0123456789abcdef"
 
-// Name is the batch system's name of a reservation: letters, digits, '-' and '.'
-// stay, any other byte becomes '_' and two hexadecimal digits. So no ID contains the
-// batch system's own syntax.
+// Name is the batch system's name of a reservation: letters, digits, '-' and '.' stay, any other
+// byte becomes '_' and two hexadecimal digits. So no ID contains the batch system's own syntax.
 func (m Mark) Name(id string) string {
 	var b strings.Builder
 	b.WriteString(string(m))

@@ -15,8 +15,7 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Config describes a site's resource. A zero duration or limit means the default
-// named beside it.
+// Config describes a site's resource. A zero duration or limit means the default named beside it.
 type Config struct {
 	Credential *identity.Credential
 	Trust      *identity.Trust // verifies what banks prove; nil only where no LocalHistory answers
@@ -61,9 +60,8 @@ type Config struct {
 	Read auction.Reader // reads buyers' documents; nil: auction.NewReader()
 }
 
-// defaultAllowance is how many seconds of the whole machine one buyer may hold for a minute
-// without buying, once a day: enough for a few purchases that fail; of the next hour, one
-// core in eight.
+// defaultAllowance is how many seconds of the whole machine one buyer may hold for a minute without
+// buying, once a day: enough for a few purchases that fail; of the next hour, one core in eight.
 const defaultAllowance = 3600 / 8
 
 // DefaultReserves bounds the reservations of one buyer that wait for the batch system
@@ -74,9 +72,8 @@ const DefaultReserves = 64
 // MaxBroken is the largest BrokenPerMille.
 const MaxBroken = 200
 
-// DefaultIdle and MaxIdle are percentages of a ceiling. At the default, to block a
-// machine for ten hours costs an hour of it; above half of the ceiling a contract would
-// hardly be metered.
+// DefaultIdle and MaxIdle are percentages of a ceiling. At the default, to block a machine for ten
+// hours costs an hour of it; above half of the ceiling a contract would hardly be metered.
 const (
 	DefaultIdle = 10
 	MaxIdle     = 50

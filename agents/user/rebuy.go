@@ -23,18 +23,16 @@ const (
 	againMarket = 5 * time.Second
 )
 
-// againMark is in the IDs of orders that the agent gives by itself; the number
-// follows.
+// againMark is in the IDs of orders that the agent gives by itself; the number follows.
 const againMark = ".again"
 
 // rebuys holds the units that are being bought again.
 //
-// A unit whose seller has lost its slot and refunded it is bought again if its slot
-// has not begun: as a purchase of its own, within what the first order allowed and
-// has not spent. The record of the refund names the new order. An order that buys
-// nothing is given again under the next number; so is one that a crash has ended
-// before anything was signed. A signed one resumes by itself, so no unit is bought
-// twice.
+// A unit whose seller has lost its slot and refunded it is bought again if its slot has not begun:
+// as a purchase of its own, within what the first order allowed and has not spent. The record of
+// the refund names the new order. An order that buys nothing is given again under the next number;
+// so is one that a crash has ended before anything was signed. A signed one resumes by itself, so
+// no unit is bought twice.
 type rebuys struct {
 	directory *directory
 	purchases *purchases
@@ -42,8 +40,7 @@ type rebuys struct {
 	by        map[string]*rebuy // by the ID of the order
 }
 
-// rebuy is a unit that is to be bought again. Its row is the one that all others
-// change too.
+// rebuy is a unit that is to be bought again. Its row is the one that all others change too.
 type rebuy struct {
 	row    *Row
 	unit   int
@@ -63,8 +60,7 @@ func (l *rebuy) first() (purchase string, unit, units int) {
 	return l.row.ID, l.unit, len(l.row.Units)
 }
 
-// id is the order's: the first purchase, the unit if there are several, and the
-// number.
+// id is the order's: the first purchase, the unit if there are several, and the number.
 func (l *rebuy) id() string {
 	first, unit, units := l.first()
 	if units > 1 {
@@ -132,8 +128,7 @@ func unspent(row *Row) protocol.Credits {
 	return left
 }
 
-// plan names the next order of a unit, to be given at its time; or says why there
-// cannot be one.
+// plan names the next order of a unit, to be given at its time; or says why there cannot be one.
 func (r *rebuys) plan(l *rebuy) string {
 	for l.number++; l.number <= MaxAgain; l.number++ {
 		if id := l.id(); !r.purchases.used(id) && r.by[id] == nil {
@@ -188,8 +183,7 @@ func (r *rebuys) order(now time.Time, l *rebuy) protocol.Output {
 	return r.purchases.buy(now, order)
 }
 
-// order is the first order, cut to the unit that was lost and to what is left of
-// its limits.
+// order is the first order, cut to the unit that was lost and to what is left of its limits.
 func (l *rebuy) order(now time.Time) (message.Buy, error) {
 	o, p := l.row.Order, l.row.Purchase
 	draft, _, err := rfql.Read(o.Document)

@@ -36,11 +36,10 @@ const (
 
 // usage follows settled purchases until each of their units has ended.
 //
-// In the modes that pay after the fact, the bank holds the money until then. Sellers
-// and the bank report each end, and the agent asks the bank if it hears nothing. When
-// a seller files a usage record, the agent countersigns it if the contract allows
-// it, and disputes it otherwise. A purchase paid on reservation is followed too: a
-// seller that loses a unit refunds it.
+// In the modes that pay after the fact, the bank holds the money until then. Sellers and the bank
+// report each end, and the agent asks the bank if it hears nothing. When a seller files a usage
+// record, the agent countersigns it if the contract allows it, and disputes it otherwise. A
+// purchase paid on reservation is followed too: a seller that loses a unit refunds it.
 type usage struct {
 	cfg      *Config
 	rebuys   *rebuys
@@ -121,8 +120,7 @@ func (r *usage) row(id string) *Row {
 	return nil
 }
 
-// receive takes a message about a purchase that is followed; false: it is about
-// something else.
+// receive takes a message about a purchase that is followed; false: it is about something else.
 func (r *usage) receive(now time.Time, m protocol.Message) (protocol.Output, bool) {
 	switch body := m.Body.(type) {
 	case message.Decision:
@@ -195,9 +193,8 @@ func stateOf(e protocol.UnitEnd) string {
 	return StateUnitEnded
 }
 
-// recordFiled countersigns a usage record, or disputes it. The same record gets the
-// same verdict whenever the bank shows it; its seller's copy counts until the bank's
-// is known.
+// recordFiled countersigns a usage record, or disputes it. The same record gets the same verdict
+// whenever the bank shows it; its seller's copy counts until the bank's is known.
 func (r *usage) recordFiled(now time.Time, f *following, q message.JobReport, byBank bool) protocol.Output {
 	u := f.row.unit(q.Signed.Note.Unit)
 	if u == nil || !open(*u) || q.Signed.Signer.ID != u.Seller || q.Bundle.Bundle.User != r.cfg.self() {
@@ -241,8 +238,7 @@ func guaranteeOf(b protocol.Bundle, n contract.JobRecord) *protocol.Guarantee {
 	return b.Units[i].Tariff.Guarantee(n.Usage)
 }
 
-// faultOf is why a record cannot be countersigned, as far as a buyer can check; ""
-// if it can.
+// faultOf is why a record cannot be countersigned, as far as a buyer can check; "" if it can.
 func faultOf(q message.JobReport) string {
 	n, b := q.Signed.Note, q.Bundle.Bundle
 	i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == n.Unit })

@@ -1,17 +1,14 @@
-// Package user is the user agent. It asks the market for the computing time that
-// its owner orders, buys the best set of offers all or nothing, and records what
-// was signed.
+// Package user is the user agent. It asks the market for the computing time that its owner orders,
+// buys the best set of offers all or nothing, and records what was signed.
 //
-// It decides which sellers to ask, which bank to pay with, when to ask its owner
-// for approval, and how to explain a purchase that failed. It never reads a
-// clock, a socket or a file.
+// It decides which sellers to ask, which bank to pay with, when to ask its owner for approval, and
+// how to explain a purchase that failed. It never reads a clock, a socket or a file.
 //
 //	order --auction--> bidding --set found--> voting --all agreed--> confirming
 //	      --all countersigned--> deciding --the bank's receipt--> settled | void
 //
-// A restart before the bundle is signed ends a purchase (nothing is held for
-// longer than its hold-until). After that, the purchase resumes with the same
-// bundle.
+// A restart before the bundle is signed ends a purchase (nothing is held for longer than its
+// hold-until). After that, the purchase resumes with the same bundle.
 //
 // A Role passes each message and each alarm to the part that owns the state. Calls
 // between parts go one way, cancels → usage → rebuys → runs and purchases. Purchases
@@ -249,8 +246,7 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 	return r.receipts.Wake(now, out.Join(r.sweeps.Act(now)))
 }
 
-// purchaseOver passes a purchase that has just ended to the parts that continue
-// with it.
+// purchaseOver passes a purchase that has just ended to the parts that continue with it.
 func (r *Role) purchaseOver(now time.Time, p *purchase) protocol.Output {
 	if protocol.IsQuote(p.row.ID) {
 		return r.sweepTraded(now, p)

@@ -28,8 +28,7 @@ type Snapshot struct {
 	Reservations []Reservation // by start, then ID; without ended ones
 }
 
-// Snapshot is what the machine's scheduler knows now, without the real run times of
-// jobs.
+// Snapshot is what the machine's scheduler knows now, without the real run times of jobs.
 func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{Now: m.s.now, Capacity: m.s.capacity, Reservations: slices.Clone(m.sold)}
 	for _, r := range m.s.running {
@@ -54,12 +53,10 @@ type Started struct {
 	Wall  int64 // requested time, seconds
 }
 
-// Overdue reports whether the job exceeds its requested time, so that it gives way
-// to a sold slot.
+// Overdue reports whether the job exceeds its requested time, so that it gives way to a sold slot.
 func (j Started) Overdue(now int64) bool { return j.Start+j.Wall <= now }
 
-// Started returns the running jobs as a scheduler knows them, in order of start, then
-// number.
+// Started returns the running jobs as a scheduler knows them, in order of start, then number.
 func (m *Machine) Started() []Started {
 	list := make([]Started, 0, len(m.s.running))
 	for _, r := range m.s.running {
@@ -75,11 +72,10 @@ func (m *Machine) Started() []Started {
 // before deeper ones, just as a batch system lets other jobs pass them.
 const MaxProjected = 1000
 
-// Project is the scheduler's view (specs §1.3): the cores that are free from now on if
-// every running job ends at its estimated end, and the waiting jobs start, first come,
-// first served with EASY back-filling around the reservations, and run for their
-// requested time. A running job beyond its estimated end counts as ending in a second,
-// and one without an end as ending after MaxAhead.
+// Project is the scheduler's view (specs §1.3): the cores that are free from now on if every
+// running job ends at its estimated end, and the waiting jobs start, first come, first served with
+// EASY back-filling around the reservations, and run for their requested time. A running job beyond
+// its estimated end counts as ending in a second, and one without an end as ending after MaxAhead.
 func (s Snapshot) Project() *Profile {
 	play := newScheduler(s.Now, s.Capacity)
 	for _, r := range s.Running {
@@ -100,14 +96,12 @@ func (s Snapshot) Project() *Profile {
 	return play.plan
 }
 
-// MaxAhead is the horizon of Project, ten years in seconds: longer jobs and reservations
-// end then.
+// MaxAhead is the horizon of Project, ten years in seconds: longer jobs and reservations end then.
 const MaxAhead = int64(10 * 365 * 24 * 3600)
 
 func bounded(wall int64) int64 { return min(max(wall, 1), MaxAhead) }
 
-// drain plays from event to event until nothing waits. The ends of the reservations
-// come in order.
+// drain plays from event to event until nothing waits. The ends of the reservations come in order.
 func (s *scheduler) drain(ends []int64) {
 	for s.schedule(); len(s.queue) > 0; s.schedule() {
 		for len(ends) > 0 && ends[0] <= s.now {

@@ -10,10 +10,9 @@ import (
 	"slices"
 )
 
-// pageWalk reads each page of a bbolt file once, without bbolt, and trusts none: bbolt's
-// own check follows damaged pages out of the file. It also checks that they are as bbolt
-// writes them, without gaps and with zeros behind the last row, so that every byte of a
-// page in use is checked.
+// pageWalk reads each page of a bbolt file once, without bbolt, and trusts none: bbolt's own check
+// follows damaged pages out of the file. It also checks that they are as bbolt writes them, without
+// gaps and with zeros behind the last row, so that every byte of a page in use is checked.
 type pageWalk struct {
 	f    io.ReaderAt
 	size uint64 // of a page
@@ -81,12 +80,11 @@ func CheckPages(path string) error {
 	return w.free(binary.LittleEndian.Uint64(meta[metaFree:]))
 }
 
-// CheckTrees finds the damage that bbolt does not survive, without reading all of the file at
-// path: branches that lead back to a page above them, which bbolt would follow until memory
-// is exhausted, and a list of free pages that is too long or contains a page of a tree, which
-// bbolt would overwrite. It reads the branches, and the few leaves with tables in them: some
-// thousand pages for ten million entries. Only the top-level tables named in deep contain
-// tables, which contain none.
+// CheckTrees finds the damage that bbolt does not survive, without reading all of the file at path:
+// branches that lead back to a page above them, which bbolt would follow until memory is exhausted,
+// and a list of free pages that is too long or contains a page of a tree, which bbolt would
+// overwrite. It reads the branches, and the few leaves with tables in them: some thousand pages for
+// ten million entries. Only the top-level tables named in deep contain tables, which contain none.
 func CheckTrees(path string, deep ...string) error {
 	f, meta, w, err := readFile(path)
 	if err != nil {
@@ -129,8 +127,7 @@ func (w *pageWalk) height(id uint64) (n int, err error) {
 	return n, nil
 }
 
-// metas marks the two descriptions, whose sums are right, and checks the rest of their
-// pages.
+// metas marks the two descriptions, whose sums are right, and checks the rest of their pages.
 func (w *pageWalk) metas() error {
 	b := make([]byte, w.size)
 	for id := range uint64(2) {

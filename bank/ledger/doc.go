@@ -1,5 +1,4 @@
-// Package ledger decides what a bank's accounts hold and whether a bundle of
-// reservations is paid.
+// Package ledger decides what a bank's accounts hold and whether a bundle of reservations is paid.
 //
 // A request to a Ledger carries the time; the answer is a result and the records to
 // save, which must be durable before anything of it leaves. When saving fails, the
@@ -19,11 +18,10 @@
 //	gathering --a party asks--------> void(abandoned)
 //	unknown --settle-by passes------> void(settle-by), perhaps without a record: package voids
 //
-// Money is double entry: every entry sums to zero in each currency, and credit
-// comes from an issuer account that goes below zero. Memory has what is live:
-// accounts, open holds, undecided bundles and recent outcomes. Entries and old
-// outcomes are only in the store; where memory cannot tell, the answer is
-// ErrAskStore. Absence from memory never decides.
+// Money is double entry: every entry sums to zero in each currency, and credit comes from an issuer
+// account that goes below zero. Memory has what is live: accounts, open holds, undecided bundles
+// and recent outcomes. Entries and old outcomes are only in the store; where memory cannot tell,
+// the answer is ErrAskStore. Absence from memory never decides.
 package ledger
 
 import (
@@ -35,8 +33,7 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of a ledger. Requests beyond them are refused with CodeLimit, except where
-// noted.
+// Bounds of a ledger. Requests beyond them are refused with CodeLimit, except where noted.
 const (
 	MaxAccounts     = 1 << 22 // accounts of a bank
 	MaxCurrencies   = 64      // currencies of a bank

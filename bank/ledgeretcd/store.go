@@ -54,8 +54,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Store is a ledger that this agent leads. Its methods may be called at the same
-// time.
+// Store is a ledger that this agent leads. Its methods may be called at the same time.
 type Store struct {
 	cfg     Config
 	cluster *cluster
@@ -108,13 +107,11 @@ func (s *Store) becomeLeader(ctx context.Context) {
 	})
 }
 
-// DB is the mirror, for reading. It ships its heads; all other writes must go through the
-// Store.
+// DB is the mirror, for reading. It ships its heads; all other writes must go through the Store.
 func (s *Store) DB() *ledgerdb.DB { return s.db }
 
-// Append makes records durable, in order and all or nothing (agents.Store). After
-// ErrUncertain the result is unknown here; after it and after ErrDeposed the store no
-// longer writes.
+// Append makes records durable, in order and all or nothing (agents.Store). After ErrUncertain the
+// result is unknown here; after it and after ErrDeposed the store no longer writes.
 func (s *Store) Append(records []protocol.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -138,8 +135,7 @@ func (s *Store) Each(table string, f func(key string, value []byte) error) error
 // Get is the value of a key (protocol.Tables).
 func (s *Store) Get(table, key string) ([]byte, error) { return s.db.Get(table, key) }
 
-// Leading reports whether this store has the newest state: no other agent can have
-// written yet.
+// Leading reports whether this store has the newest state: no other agent can have written yet.
 func (s *Store) Leading() bool { return s.stopped() == nil && s.lead.holds() }
 
 // Lost is closed when this agent no longer leads.

@@ -18,13 +18,11 @@
 //	string   = '"' { not '"' | '\"' } '"'  |  "#" digits '"' exactly that many bytes ['"']
 //	datetime = ["+"|"-"] YYYYMMDD "T" hhmmss [mmm] [letter]       Z is UTC, others are local
 //
-// The only escape is \": any other backslash stands for itself. A bare token that
-// is neither word, number nor date is text. Values have no types: the word a, the
-// string "a" and #1"a are the same text, and the expression (a b) is the text of its
-// source.
+// The only escape is \": any other backslash stands for itself. A bare token that is neither word,
+// number nor date is text. Values have no types: the word a, the string "a" and #1"a are the same
+// text, and the expression (a b) is the text of its source.
 //
-// The package never interprets content and never reads a clock: a relative reply-by
-// stays relative.
+// The package never interprets content and never reads a clock: a relative reply-by stays relative.
 package acl
 
 import (
@@ -83,8 +81,7 @@ type Content struct {
 // Empty reports whether there is no content.
 func (c Content) Empty() bool { return c.Text == "" && len(c.Bytes) == 0 }
 
-// Known reports whether p is one of FIPA's communicative acts (SC00037), in
-// lower case.
+// Known reports whether p is one of FIPA's communicative acts (SC00037), in lower case.
 func Known(p protocol.Performative) bool {
 	switch p {
 	case "accept-proposal", "agree", "cancel", "cfp", "confirm", "disconfirm", "failure",
@@ -102,8 +99,7 @@ const (
 	encodingValue = "Base64"
 )
 
-// text is the field of the parameter key (in lower case), if its value is plain
-// text.
+// text is the field of the parameter key (in lower case), if its value is plain text.
 func (m *Message) text(key string) (*string, bool) {
 	switch key {
 	case "language":

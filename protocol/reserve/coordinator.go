@@ -258,9 +258,8 @@ func (c *Coordinator) voted(now time.Time, m protocol.Message, v message.Vote) p
 	return protocol.Output{}
 }
 
-// undelivered gives up the vote of a seller that cannot be reached. It does not
-// give up a signed bundle: the seller may already have it, and the Coordinator asks
-// until settle-by.
+// undelivered gives up the vote of a seller that cannot be reached. It does not give up a signed
+// bundle: the seller may already have it, and the Coordinator asks until settle-by.
 func (c *Coordinator) undelivered(now time.Time, m protocol.Message, to protocol.AgentID) protocol.Output {
 	if c.state != Voting {
 		return protocol.Output{}
@@ -305,9 +304,8 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 	return protocol.Output{}
 }
 
-// refusedConfirm asks the bank to void, because a named seller will never
-// countersign. A seller that cannot read the bundle, for example because of its
-// version, answers not-understood.
+// refusedConfirm asks the bank to void, because a named seller will never countersign. A seller
+// that cannot read the bundle, for example because of its version, answers not-understood.
 func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reason) protocol.Output {
 	s := c.settlement
 	if m.Performative == protocol.RejectProposal || m.InReplyTo != confirmTag || !slices.Contains(s.sellers, m.Sender) || s.receipt != nil {
@@ -366,10 +364,9 @@ func (c *Coordinator) save() protocol.Output {
 	return protocol.Output{Save: []protocol.Record{c.settlement.record(c.state, c.votedAt)}}
 }
 
-// countersigned takes a seller's copy. With the last one the bank decides, or has
-// already. The Coordinator does not save copies at once: the seller can repeat them,
-// the decision will soon save them, and a flush of the disk now would delay the
-// bank's.
+// countersigned takes a seller's copy. With the last one the bank decides, or has already. The
+// Coordinator does not save copies at once: the seller can repeat them, the decision will soon save
+// them, and a flush of the disk now would delay the bank's.
 func (c *Coordinator) countersigned(now time.Time, from protocol.AgentID, sale contract.Sale) protocol.Output {
 	s := c.settlement
 	if c.state != Confirming || sale.Verified.ID != s.bundle.ID || sale.Seller.ID != from {
@@ -405,8 +402,7 @@ func (c *Coordinator) decided(now time.Time, d message.Decision) protocol.Output
 	return c.becomeDecided(now, d.Receipt)
 }
 
-// awaitCopies keeps a settled purchase open for copies that the receipt has
-// overtaken.
+// awaitCopies keeps a settled purchase open for copies that the receipt has overtaken.
 func (c *Coordinator) awaitCopies(now time.Time, r *contract.VerifiedReceipt) {
 	c.settledAt = now
 	c.settlement.awaitCopies(now, r)
@@ -441,9 +437,8 @@ func (c *Coordinator) unsigned(now time.Time, why protocol.Code) {
 	}
 }
 
-// retry repeats the open question: for void, for copies, or for the decision. A
-// seller that does not give its copy in time has sold nevertheless, as the receipt
-// proves.
+// retry repeats the open question: for void, for copies, or for the decision. A seller that does
+// not give its copy in time has sold nevertheless, as the receipt proves.
 func (c *Coordinator) retry(now time.Time) protocol.Output {
 	s := c.settlement
 	s.scheduleRetry(now)

@@ -25,10 +25,9 @@ const maxElections = 1000
 // maxSlates bounds the sets of one purchase that are voted on at the same time.
 const maxSlates = 8
 
-// election gathers the votes for a set of bids. While sellers of the set are slow, it
-// also asks for the votes of another set without them. The first set with all votes
-// is bought. A seller that refuses a vote, or does not vote in time, is not asked
-// again: it may have a thousand offers.
+// election gathers the votes for a set of bids. While sellers of the set are slow, it also asks for
+// the votes of another set without them. The first set with all votes is bought. A seller that
+// refuses a vote, or does not vote in time, is not asked again: it may have a thousand offers.
 type election struct {
 	cfg      *CoordinatorConfig
 	slates   []*slate // the preferred first
@@ -176,10 +175,9 @@ func checkVote(now time.Time, o protocol.Offer, v message.Vote) error {
 	return nil
 }
 
-// lose takes out the seller of a lost vote. Sets that need another vote of it are
-// over. If none is left, it votes on the best set without that seller: with the bids
-// that are agreed or still open if possible, else with the agreed ones, else with any.
-// It reports whether there is such a set.
+// lose takes out the seller of a lost vote. Sets that need another vote of it are over. If none is
+// left, it votes on the best set without that seller: with the bids that are agreed or still open
+// if possible, else with the agreed ones, else with any. It reports whether there is such a set.
 func (e *election) lose(now time.Time, lost *ballot) (protocol.Output, bool) {
 	e.out[lost.bid.Seller] = true
 	var out protocol.Output
@@ -195,8 +193,7 @@ func (e *election) lose(now time.Time, lost *ballot) (protocol.Output, bool) {
 	return out.Join(e.retain(left...)), true
 }
 
-// answered takes an answer to a vote that is in no set any more: a seller that refuses
-// is out.
+// answered takes an answer to a vote that is in no set any more: a seller that refuses is out.
 func (e *election) answered(k protocol.BidKey, refused bool) {
 	if e.owed[k] != nil {
 		delete(e.owed, k)
@@ -221,8 +218,7 @@ func (e *election) another(now time.Time) ([]protocol.Bid, bool) {
 	return nil, false
 }
 
-// without excludes the bids that were given up, and those of sellers that are out or
-// slow.
+// without excludes the bids that were given up, and those of sellers that are out or slow.
 func (e *election) without(now time.Time) func(protocol.Bid) bool {
 	slow := map[protocol.AgentID]bool{}
 	for _, b := range e.all() {
@@ -305,8 +301,7 @@ func (e *election) late(now time.Time) *ballot {
 	return nil
 }
 
-// count returns how many ballots of the preferred set have a vote, and how many there
-// are.
+// count returns how many ballots of the preferred set have a vote, and how many there are.
 func (e *election) count() (votes, asked int) {
 	return len(bidsOf(e.slates[0].ballots, voted)), len(e.slates[0].ballots)
 }

@@ -11,9 +11,8 @@ import (
 	"ramp/protocol"
 )
 
-// MaxClaims bounds the units that a Participant remembers, sold ones included.
-// MaxBuyers bounds the buyers whose holds it remembers. Beyond either it refuses
-// further offers with limit.
+// MaxClaims bounds the units that a Participant remembers, sold ones included. MaxBuyers bounds the
+// buyers whose holds it remembers. Beyond either it refuses further offers with limit.
 const (
 	MaxClaims    = 1 << 16
 	MaxBuyers    = 1 << 15
@@ -55,8 +54,7 @@ func (d *deal) footprint() (w footprint) {
 	return w
 }
 
-// quota counts how much of the machine, and of the seller's memory, buyers block without
-// buying it.
+// quota counts how much of the machine, and of the seller's memory, buyers block without buying it.
 type quota struct {
 	cfg    *ParticipantConfig
 	unsold int // claims reserving, held or countersigned
@@ -249,8 +247,7 @@ func (q *quota) flush(t *turn) {
 	}
 }
 
-// bought ends the count of a claim that was bought, and forgives the debt of holding as
-// much once.
+// bought ends the count of a claim that was bought, and forgives the debt of holding as much once.
 func (q *quota) bought(t *turn, c *claim) {
 	q.remove(c)
 	if b := q.of(c); b.debt > 0 {
@@ -258,8 +255,7 @@ func (q *quota) bought(t *turn, c *claim) {
 	}
 }
 
-// TableUnbought has what buyers have held and not bought, so that a restart does not
-// forgive it.
+// TableUnbought has what buyers have held and not bought, so that a restart does not forgive it.
 const TableUnbought = "seller-unbought"
 
 // savedDebt is the journal's form of a debt.

@@ -107,8 +107,7 @@ func lineNumber(key string) (uint32, bool) {
 	return binary.BigEndian.Uint32([]byte(key)), true
 }
 
-// legs books the legs of an entry, and checks that they sum to zero and that the balances
-// agree.
+// legs books the legs of an entry, and checks that they sum to zero and that the balances agree.
 func (c *bankChecks) legs(e ledger.Entry) {
 	b, sums := c.bank, map[string]protocol.Credits{}
 	for _, leg := range e.Legs {
@@ -195,16 +194,14 @@ func (c *bankChecks) voids(e ledger.Entry) {
 // mostVoidEntry limits the bytes of an entry that voids a contract.
 const mostVoidEntry = 256
 
-// boundVoids checks that the void contracts of one user cost the bank no more than its
-// allowance.
+// boundVoids checks that the void contracts of one user cost the bank no more than its allowance.
 func (c *bankChecks) boundVoids(e ledger.Entry, bytes int) {
 	c.bank.voids[e.User] += bytes
 	most := mostVoidEntry * voids.Allowance * (1 + int(1+e.Time.Sub(Dawn)/protocol.OutcomeMemory))
 	c.audit.check(Bounded, c.bank.voids[e.User] <= most, "the bank keeps %d bytes of void contracts of %s; the limit is %d", c.bank.voids[e.User], e.User.Name(), most)
 }
 
-// lapses follows the settle-by up to which a user's undecided contracts are void. It never
-// falls.
+// lapses follows the settle-by up to which a user's undecided contracts are void. It never falls.
 func (c *bankChecks) lapses(r protocol.Record) {
 	if r.Value == nil {
 		return
