@@ -89,7 +89,7 @@ func examine(s *lines) (*Log, Report) {
 		report.Ran++
 	}
 	if report.Ran == 0 && len(report.Faults) == 0 {
-		report.fault(0, "no job ran: want a job with submit time, run time and processors")
+		report.fault(0, "no job ran: want a job with submit time, run time and 1 to 1073741824 processors")
 	}
 	return log, report
 }

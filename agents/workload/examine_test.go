@@ -29,6 +29,8 @@ func TestExamineNotesWhatIsOdd(t *testing.T) {
 		"nothing":                        {fmt.Sprintf(ok, ""), nil},
 		"no header":                      {"\n" + job(1, "5 0 5 2 -1 -1 2 9 -1 1") + job(2, "5 0 5 7 -1 -1 9 9 -1 1"), []workload.Note{{workload.NoMaxProcs, 1, 3}, {workload.NoUnixStart, 1, 0}}},
 		"headers that are no numbers":    {"; MaxNodes: many\n; MaxMemory: -1\n" + fmt.Sprintf(ok, ""), []workload.Note{{workload.OddHeader, 1, 1}}},
+		"too many processors":            {strings.Replace(fmt.Sprintf(ok, ""), "MaxProcs: 64", "MaxProcs: 1073741825", 1), []workload.Note{{workload.NoMaxProcs, 1, 3}, {workload.OddHeader, 1, 1}}},
+		"a job with too many processors": {fmt.Sprintf(ok, job(2, "100 0 5 1073741825 -1 -1 -1 9 -1 1")), []workload.Note{{workload.NoProcs, 1, 4}}},
 		"another number of jobs":         {"; MaxRecords: 2\n" + fmt.Sprintf(ok, ""), []workload.Note{{workload.OtherRecords, 1, 1}}},
 		"the told number of jobs":        {"; MaxRecords: 1\n" + fmt.Sprintf(ok, ""), nil},
 		"no submit time":                 {fmt.Sprintf(ok, job(2, "-1 0 5 2 -1 -1 2 9 -1 1")+job(3, "-1 0 5 2 -1 -1 2 9 -1 1")), []workload.Note{{workload.NoSubmit, 2, 4}}},

@@ -42,12 +42,12 @@ func (k Kind) text() string {
 	return map[Kind]string{
 		NoMaxProcs:      "no MaxProcs header: the machine is as large as its largest job, on this line",
 		NoUnixStart:     "no UnixStartTime header above 0: the dates of the log are not known",
-		OddHeader:       "a header that should begin with a whole number does not: it is not used",
+		OddHeader:       "a header that should begin with a whole number, MaxProcs with one up to 1073741824, does not: it is not used",
 		OtherRecords:    "the MaxRecords header differs from the number of jobs: it is not used",
 		NoSubmit:        "no submit time: the job is left out",
 		OutOfOrder:      "submitted before the job above it: jobs are sorted by submit time",
 		NoRun:           "no run time: the job is left out",
-		NoProcs:         "neither allocated nor requested processors: the job is left out",
+		NoProcs:         "neither allocated nor requested processors, or more than 1073741824: the job is left out",
 		NoAllocation:    "no allocated processors: the requested ones stand in",
 		NoWait:          "no wait time: the job started when it was submitted",
 		NoRequestedTime: "no requested time: the run time stands in",
@@ -127,7 +127,7 @@ func (n notes) headers(l *Log, p places) {
 		}
 		_, number, _ := h.place(f.Key)
 		word, _, _ := strings.Cut(f.Value, " ")
-		if _, err := strconv.ParseInt(word, 10, 64); err != nil && number != nil {
+		if v, err := strconv.ParseInt(word, 10, 64); number != nil && (err != nil || number == &h.MaxProcs && v > MaxCapacity) {
 			n.add(OddHeader, p.comments[i])
 		}
 		if number == &h.MaxRecords && h.MaxRecords > 0 && h.MaxRecords != int64(len(l.Jobs)) {
@@ -160,7 +160,7 @@ func (n notes) job(j *Job, line int32, capacity int64) {
 	case j.Run <= 0:
 		n.add(NoRun, line)
 		return
-	case cores <= 0:
+	case cores <= 0 || cores > MaxCapacity:
 		n.add(NoProcs, line)
 		return
 	}

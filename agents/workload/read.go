@@ -96,8 +96,8 @@ func (s *lines) next() bool {
 		s.over = true
 	case errors.Is(err, bufio.ErrBufferFull):
 		s.err = fmt.Errorf("longer than %d bytes: %w", MaxLine, ErrFormat)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		s.err = fmt.Errorf("the compressed file is cut short here: %w", err)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader):
+		s.err = fmt.Errorf("the compressed file is cut short here, or other bytes follow it: %w", err)
 	case err != nil:
 		s.err = err
 	case s.n > MaxLines:
