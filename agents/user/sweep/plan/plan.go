@@ -168,22 +168,26 @@ func (p *Plan) Bring(input, key string) {
 func inputKey(template string) string { return "input " + template }
 
 // Due is the deadline of a sweep that begins now; zero: no deadline. One without a zone is
-// in the zone of now. A deadline that is not after now is an error, with its line.
+// in the zone of now. A deadline that is not after now, or too short for a task, is an error, with
+// its line.
 func (p *Plan) Due(now time.Time) (time.Time, error) {
 	due := p.DeadlineAt
 	switch {
 	case p.Deadline > 0:
-		return now.Add(p.Deadline).UTC(), nil
+		due = now.Add(p.Deadline).UTC()
 	case due.IsZero():
 		return due, nil
 	case p.Zoneless:
 		due = time.Date(due.Year(), due.Month(), due.Day(), due.Hour(), due.Minute(), due.Second(), 0, now.Location()).UTC()
 	}
-	if !due.After(now) {
-		where := p.Where(keyDeadline)
-		if where != "" {
-			where += ": "
-		}
+	where := p.Where(keyDeadline)
+	if where != "" {
+		where += ": "
+	}
+	switch {
+	case due.Sub(now) < p.Wall && due.After(now):
+		return due, fmt.Errorf("%sdeadline: a task may take %s: want a later time", where, p.Wall)
+	case !due.After(now):
 		return due, fmt.Errorf("%sdeadline: %s has passed: want a later time", where, due.In(now.Location()).Format(time.RFC3339))
 	}
 	return due, nil

@@ -300,6 +300,8 @@ func TestDeadlines(t *testing.T) {
 		"2026-11-24T18:00:00Z": "2026-11-24T18:00:00Z",
 		"2026-11-24T12:00":     "p.yaml:1: deadline: 2026-11-24T12:00:00+01:00 has passed: want a later time",
 		"2026-11-24T11:30Z":    "2026-11-24T11:30:00Z",
+		"2026-11-24T11:01Z":    "p.yaml:1: deadline: a task may take 10m0s: want a later time",
+		"1m":                   "p.yaml:1: deadline: a task may take 10m0s: want a later time",
 	} {
 		p, err := plan.Parse("p.yaml", []byte("deadline: "+text+"\n"+of("a: {values: [1]}")), nil)
 		if err != nil {
