@@ -163,8 +163,9 @@ func (r *reader) units(list *yaml.Node) {
 
 // command reads a list of words, or a line for the shell.
 func (r *reader) command(n *yaml.Node) []string {
+	key := &yaml.Node{Value: keyCommand}
 	if n.Kind != yaml.SequenceNode {
-		s, ok := r.Scalar(n, n)
+		s, ok := r.Scalar(key, n)
 		if ok && strings.TrimSpace(s) == "" {
 			r.Fault(n, "command: it is empty")
 		}
@@ -172,7 +173,7 @@ func (r *reader) command(n *yaml.Node) []string {
 	}
 	words := []string{}
 	for _, v := range n.Content {
-		if s, ok := r.Scalar(n, v); ok {
+		if s, ok := r.Scalar(key, v); ok {
 			words = append(words, s)
 		}
 	}

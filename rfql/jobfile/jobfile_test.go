@@ -63,6 +63,7 @@ func TestEveryFaultHasItsLine(t *testing.T) {
 		{"a key twice", "cores: 1\nwall: 1m\ncores: 2\n", "job.yaml:3: cores is there already, in line 1"},
 		{"a list for one value", "cores: [1, 2]\n", "job.yaml:1: cores: want a single value"},
 		{"no value", "cores:\n", "job.yaml:1: cores: want a value"},
+		{"no word", "command: [echo, null]\n", "job.yaml:1: command: want a value"},
 		{"an alias", "cores: &a 1\nwall: *a\n", "job.yaml:2: wall: want a single value"},
 		{"no command for a unit", "units:\n- cores: 1\n  command: x\n- cores: 2\n", "job.yaml:1: unit 2 has no command: give each unit its own, or all of them one above the units"},
 		{"an empty command", "command: []\n", "job.yaml:1: command: want a program and its arguments"},
