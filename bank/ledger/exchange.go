@@ -57,7 +57,9 @@ type Exchange struct {
 // ends the exchange. Open quotes stay good.
 func (ex *Exchange) SetRate(now time.Time, from, to string, rate protocol.Credits, ref string) (Entry, []protocol.Record, error) {
 	switch {
-	case !ex.books.knows(from) || !ex.books.knows(to) || from == to:
+	case from == to:
+		return Entry{}, nil, refuse(protocol.CodeMalformed, "rate of %q in %[1]q: want two currencies", from)
+	case !ex.books.knows(from) || !ex.books.knows(to):
 		return Entry{}, nil, refuse(protocol.CodeNoBank, "rate of %q in %q: want two of %s", from, to, strings.Join(ex.books.cfg.Currencies, ", "))
 	case rate < 0:
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "rate %s: want zero or more", rate)

@@ -118,9 +118,9 @@ func (w *exchangeWorld) stepRate(t *rapid.T) {
 	_, err := saved[ledger.Entry](w.bank)(w.Exchange.SetRate(w.now, from, to, rate, ""))
 	want := protocol.Code("")
 	switch {
-	case to == "old" || from == to:
+	case from != to && to == "old":
 		want = protocol.CodeNoBank
-	case rate < 0:
+	case rate < 0, from == to:
 		want = protocol.CodeMalformed
 	default:
 		w.m.rates[[2]string{from, to}], w.m.open[ledger.House] = rate, true
