@@ -22,7 +22,7 @@ const (
 )
 
 // ErrOverflow is returned when an amount does not fit in 63 bits.
-var ErrOverflow = errors.New("too large: an amount is at most 9223372036854.775807 credits")
+var ErrOverflow = errors.New("too large: amounts and balances are at most 9223372036854.775807 credits")
 
 // ParseCredits reads a decimal number of credits with at most six decimal
 // places, such as "12", "-3.5" or "0.000001".
