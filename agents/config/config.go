@@ -218,12 +218,16 @@ func Read(path string) (*Config, error) {
 		return nil, exit.Fail(exit.Usage, configHint, "no configuration at %s", path)
 	}
 	if err != nil {
-		return nil, exit.Fail(exit.Usage, "only its owner can read an agent's files: is this the right account?", "read configuration: %w", err)
+		hint := "only its owner can read an agent's files: is this the right account?"
+		if !errors.Is(err, fs.ErrPermission) {
+			hint = exit.PlaceHint(err)
+		}
+		return nil, exit.Fail(exit.Usage, hint, "read configuration: %w", err)
 	}
 	var c Config
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
-	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+	if err := d.Decode(&c); err != nil {
 		words := strings.Join(strings.Fields(YAMLError(err)), " ") // a quoted value may have several lines
 		return nil, exit.Fail(exit.Usage, "docs/OPERATIONS.md lists every key", "configuration %s: %s", path, words)
 	}
@@ -238,7 +242,10 @@ func Read(path string) (*Config, error) {
 // YAMLError is an error of the YAML reader in one line. It names keys instead of Go types.
 func YAMLError(err error) string {
 	var typed *yaml.TypeError
-	if !errors.As(err, &typed) {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "it is empty"
+	case !errors.As(err, &typed):
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
 	unknown := regexp.MustCompile(`field (.*) not found in type .*`)
