@@ -159,13 +159,15 @@ func (b *Bank) backup(_ context.Context, q control.BackupCall) (control.BackupAn
 		return control.BackupAnswer{}, exit.Fail(exit.Usage, "", "file %q: want an absolute path", q.File)
 	}
 	n, err := b.db.Backup(q.File)
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return control.BackupAnswer{}, exit.Fail(exit.Usage, "a backup never overwrites anything: choose another name", "%w", err)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		return control.BackupAnswer{}, exit.Fail(exit.Usage, "choose a directory that is there", "%w", err)
+	case err != nil:
+		return control.BackupAnswer{}, exit.Fail(exit.Failed, exit.PlaceHint(err), "%w", err)
 	}
-	return control.BackupAnswer{File: q.File, Entries: n}, err
+	return control.BackupAnswer{File: q.File, Entries: n}, nil
 }
 
 // RestoredHint says how to go on.
