@@ -114,7 +114,7 @@ func (f verifyFiles) verify() (verified, error) {
 	since := heads.SeenSize(r.Bank)
 	d, h, err := heads.TakeProof(doc, r.Bank, trust, false)
 	if err != nil {
-		return verified{}, err
+		return verified{}, fmt.Errorf("%s: %w", shown, err)
 	}
 	if err := d.CheckReceipt(r); err != nil {
 		return verified{}, exit.Fail(exit.Failed, "", "%w", err)
