@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"syscall"
 
@@ -188,7 +187,7 @@ func openPlain(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
 	if info, err := root.Lstat(p); err != nil {
 		return nil, nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%q is not a regular file", path.Base(p))
+		return nil, nil, fmt.Errorf("%q is not a regular file", p)
 	}
 	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -196,11 +195,11 @@ func openPlain(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is not a regular file", path.Base(p))
+		err = fmt.Errorf("%q is not a regular file", p)
 	}
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-			err = fmt.Errorf("%q has several hard links", path.Base(p))
+			err = fmt.Errorf("%q has several hard links", p)
 		}
 	}
 	if err != nil {
