@@ -20,9 +20,9 @@ func Usual() Level { return Level{Quantile: .95, Confidence: .95} }
 func (l Level) Validate() error {
 	switch {
 	case !open(l.Quantile):
-		return fmt.Errorf("forecast: quantile %g, want between 0 and 1", l.Quantile)
+		return fmt.Errorf("forecast: quantile %g, want 0.000001 to 0.999999", l.Quantile)
 	case !open(l.Confidence):
-		return fmt.Errorf("forecast: confidence %g, want between 0 and 1", l.Confidence)
+		return fmt.Errorf("forecast: confidence %g, want 0.000001 to 0.999999", l.Confidence)
 	}
 	return nil
 }
