@@ -76,7 +76,7 @@ Here --within is optional: without it the program starts within ` + beginWords +
   ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first
   ramp submit --level high --modules 2..4 --wall 20m --in data --out results -- ./program`,
 		Args: func(c *cobra.Command, args []string) error {
-			if l.level != "" {
+			if l.level != "" || c.Flags().Changed("modules") {
 				return nil
 			}
 			return f.arguments(c, args)
@@ -84,6 +84,9 @@ Here --within is optional: without it the program starts within ` + beginWords +
 		RunE: func(c *cobra.Command, args []string) error {
 			if l.level != "" {
 				return submitLevel(c, args, f, l)
+			}
+			if c.Flags().Changed("modules") || c.Flags().Changed("home") || c.Flags().Changed("out") {
+				return exit.Fail(exit.Usage, "", "--modules, --home and --out are for a job with --level")
 			}
 			return runRun(c, args, f)
 		},
