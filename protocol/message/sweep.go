@@ -43,7 +43,7 @@ type SweepForecast struct {
 	Strategy string           `json:"strategy,omitempty"`
 	Finish   time.Time        `json:"finish,omitzero"`
 	Cost     protocol.Credits `json:"cost"` // of the whole sweep
-	Left     int              `json:"left,omitempty"`
+	Left     int              `json:"left"`
 }
 
 // SweepTasks counts the tasks of a sweep; they sum to Total.
