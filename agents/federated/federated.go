@@ -6,6 +6,7 @@ package federated
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -61,12 +62,22 @@ func (u Users) submitJob(ctx context.Context, q control.JobCall) (control.JobVie
 	if err := q.Terms.Validate(); err != nil {
 		return control.JobView{}, exit.Fail(exit.Usage, "", "%w", err)
 	}
-	if _, err := u.job(q.ID); err != nil { // else it goes on
+	row, err := u.job(q.ID)
+	row.Terms.Where = q.Terms.Where // any home will do
+	switch {
+	case err != nil: // it is new, or the ID is another's
+		if v, err := u.Journal.Get(user.TableRuns, q.ID); err != nil || v != nil {
+			return control.JobView{}, errors.Join(err, exit.Fail(exit.Usage, "give another --id", "a purchase has the ID %q", q.ID))
+		}
+	case row.Refused == "" && (row.Level != q.Level || row.Terms != q.Terms):
+		return control.JobView{}, exit.Fail(exit.Usage, "give another --id", "job %q exists already, with other terms", q.ID)
+	}
+	if err != nil || row.Refused != "" { // else it goes on
 		if err := u.order(ctx, message.JobSubmit{ID: q.ID, Name: q.Name, Home: home, Level: q.Level, Terms: q.Terms, Program: *q.Program}); err != nil {
 			return control.JobView{}, err
 		}
 	}
-	return u.awaitJob(ctx, q.ID, func(r message.JobRow) bool { return r.Over() || r.Progress.Site != "" })
+	return u.awaitJob(ctx, q.ID, func(r message.JobRow) bool { return r.Over() || r.Withdrawn || r.Progress.Site != "" })
 }
 
 // home finds the site that is to auction a job.

@@ -257,7 +257,7 @@ func (t *tailing) follow(ctx context.Context) error {
 			if err := t.once(ctx); !t.q.Follow || ctx.Err() != nil || err == nil && !t.moved(ctx) {
 				return err
 			}
-		} else if !t.q.Follow {
+		} else if tries = 0; !t.q.Follow {
 			return nil
 		}
 		select {

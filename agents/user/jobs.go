@@ -48,6 +48,9 @@ func (js *jobs) restore(t protocol.Tables, now time.Time) (protocol.Output, erro
 		if err == nil && !row.Over() {
 			j := &job{JobRow: row}
 			js.by[row.ID] = j
+			if js.runs.by[row.ID] == nil && row.Progress.Site == "" && !row.Withdrawn { // of before runs were made at once
+				out = out.Join(js.runs.launch(now, js.run(j, row.Created, js.seeking(j))))
+			}
 			out = out.Join(js.drive(now, j))
 		}
 		return err
@@ -62,8 +65,7 @@ func (js *jobs) submit(now time.Time, o message.JobSubmit) protocol.Output {
 	}
 	j := &job{JobRow: message.JobRow{ID: o.ID, Name: o.Name, Home: o.Home, Level: o.Level, Terms: o.Terms, Program: o.Program, Created: now}}
 	js.by[o.ID] = j
-	seeking := message.RunUnit{Resource: o.Home.Name(), Lost: true, Status: message.LaunchStatus{Stage: message.StageAsked}}
-	return js.save(j).Join(js.runs.launch(now, js.run(j, now, seeking))).Join(js.drive(now, j))
+	return js.save(j).Join(js.runs.launch(now, js.run(j, now, js.seeking(j)))).Join(js.drive(now, j))
 }
 
 func (js *jobs) run(j *job, now time.Time, u message.RunUnit) message.Run {
@@ -104,6 +106,9 @@ const maxAsked = 3
 // ask asks the home of a job at once, also after it has ended.
 func (js *jobs) ask(now time.Time, row message.JobRow) protocol.Output {
 	j := js.by[row.ID]
+	if j == nil && !row.Over() {
+		return protocol.Output{} // it has ended since the row was read
+	}
 	if j == nil {
 		j = &job{JobRow: row}
 		js.by[row.ID] = j
@@ -135,6 +140,9 @@ func (js *jobs) receive(now time.Time, m protocol.Message) (protocol.Output, boo
 
 func (js *jobs) heard(now time.Time, j *job, p message.JobProgress) protocol.Output {
 	before := j.Progress
+	if p.Award < before.Award || before.State.Over() && !p.State.Over() {
+		return protocol.Output{WakeAt: j.at} // overtaken, or repeated
+	}
 	j.Known, j.Progress, j.Heard, j.tries = true, p, now, 0
 	if j.at = now.Add(jobPeriod); p.State.Over() && j.Ended.IsZero() {
 		j.Ended = now
@@ -143,7 +151,16 @@ func (js *jobs) heard(now time.Time, j *job, p message.JobProgress) protocol.Out
 	if p.Site != "" && (p.Site != before.Site || p.Award != before.Award) {
 		out = out.Join(js.launch(now, j))
 	}
+	if x := js.runs.by[j.ID]; p.Site == "" && before.Site != "" && !p.State.Over() && x != nil && !j.Withdrawn {
+		stop, v := x.stageStop(0), js.run(j, x.view.Created, js.seeking(j)) // it is given back
+		out = out.Join(js.runs.update(now, js.runs.add(v), true)).Join(protocol.Output{Send: []protocol.Message{stop}})
+	}
 	return js.end(now, j, out)
+}
+
+// seeking is the unit of a job that no site has.
+func (js *jobs) seeking(j *job) message.RunUnit {
+	return message.RunUnit{Resource: j.Home.Name(), Lost: true, Status: message.LaunchStatus{Stage: message.StageAsked}}
 }
 
 // refused ends a job that its home does not take. One that cannot take it now is asked again.
@@ -152,7 +169,7 @@ func (js *jobs) refused(now time.Time, j *job, r message.Refusal) protocol.Outpu
 	if len(r.Reasons) > 0 {
 		why = r.Reasons[0]
 	}
-	if j.Known || why.Code == protocol.CodeUnavailable {
+	if j.Known && (why.Code != protocol.CodeUnknown || j.Progress.Site != "") || why.Code == protocol.CodeUnavailable {
 		return protocol.Output{WakeAt: j.at}
 	}
 	j.Refused, j.Why, j.Heard = why.Code, why.Note, now
@@ -188,11 +205,8 @@ func (js *jobs) launch(now time.Time, j *job) protocol.Output {
 		}
 	}
 	x := js.runs.add(v)
-	out := js.runs.drive(now, x, true)
-	if out.Send = append(out.Send, stop...); j.Withdrawn {
-		out = out.Join(js.runs.end(now, x))
-	}
-	return out
+	x.view.Killing = j.Withdrawn // a site takes that before a launch
+	return js.runs.drive(now, x, true).Join(protocol.Output{Send: stop})
 }
 
 // wake asks the homes that are due.

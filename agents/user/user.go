@@ -200,7 +200,11 @@ func (r *Role) receiveOrder(now time.Time, m protocol.Message) (protocol.Output,
 	case message.JobAsk:
 		return r.jobs.ask(now, body.Row), true
 	case message.RunControl:
-		return r.runs.control(now, body), true
+		out := r.runs.control(now, body)
+		if j := r.jobs.by[body.ID]; j != nil && body.Verb == message.VerbKill && !j.Withdrawn {
+			out = out.Join(r.jobs.withdraw(now, j))
+		}
+		return out, true
 	}
 	return protocol.Output{}, false
 }

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -92,7 +93,7 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 		return refusedJob(v)
 	}
 	if v.Site == "" {
-		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, v.Why)
+		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, cmp.Or(v.Why, "it was withdrawn"))
 	}
 	fmt.Fprintf(cli.Notes(c), "%s: %s has it, after %s\n", call.Name, v.Site.Name(), words.Plural(len(v.Auctions)+1, "auction"))
 	if err := w.stay(); err != nil {
