@@ -56,8 +56,7 @@ type Message struct {
 	Body         Body
 }
 
-// Reply is a message that answers m: same protocol and conversation, receiver
-// and sender swapped.
+// Reply is a message that answers m: same protocol and conversation, receiver and sender swapped.
 func (m Message) Reply(self AgentID, p Performative, body Body) Message {
 	return Message{
 		Performative: p, Sender: self, Receivers: []AgentID{m.Sender},
@@ -73,8 +72,7 @@ type Record struct {
 	Value []byte
 }
 
-// Uncertain is the error of a store that does not know yet whether it has saved its
-// last records.
+// Uncertain is the error of a store that does not know yet whether it has saved its last records.
 type Uncertain string
 
 func (e Uncertain) Error() string { return string(e) }
@@ -122,8 +120,7 @@ type Tables interface {
 	// Each calls f with every record of a table in order of key, until f fails. The
 	// value is only good during the call. f must not use the tables.
 	Each(table string, f func(key string, value []byte) error) error
-	// Get is the value of a key, which the caller must not change; nil: the table has
-	// no such key.
+	// Get is the value of a key, which the caller must not change; nil: the table has no such key.
 	Get(table, key string) ([]byte, error)
 }
 

@@ -113,9 +113,8 @@ func (oc *outcomes) inMemory(k contractKey) *outcome {
 	return o
 }
 
-// forgotten reports whether a contract that memory lacks may have been decided. All
-// outcomes that left memory had their settle-by at or before floorSettle, whatever any
-// clock says.
+// forgotten reports whether a contract that memory lacks may have been decided. All outcomes that
+// left memory had their settle-by at or before floorSettle, whatever any clock says.
 func (oc *outcomes) forgotten(k contractKey, settleBy int64) bool {
 	if oc.books.state.floorEntry == 0 || settleBy > oc.books.state.floorSettle {
 		return false
@@ -171,9 +170,8 @@ type Lookup struct {
 	AsOf    uint64           // number of the last entry that the store had
 }
 
-// Recall hands the ledger the store's answer about a contract, after ErrAskStore. An
-// answer that is older than the newest outcome outside memory does not count: the ledger
-// asks again.
+// Recall hands the ledger the store's answer about a contract, after ErrAskStore. An answer that is
+// older than the newest outcome outside memory does not count: the ledger asks again.
 func (l *Ledger) Recall(id protocol.ContractID, found Lookup) error {
 	k, err := parseContract(id)
 	if err != nil {
@@ -232,8 +230,7 @@ func (o *outcome) readEnds(d *row.Reader) {
 	}
 }
 
-// peekOutcome reads only the contract and the time of an outcome that was
-// decoded before.
+// peekOutcome reads only the contract and the time of an outcome that was decoded before.
 func peekOutcome(value []byte) (k archive.Key, time int64) {
 	copy(k[:], value[1:])
 	return k, int64(binary.BigEndian.Uint64(value[1+len(k):]))

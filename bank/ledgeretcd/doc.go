@@ -7,18 +7,16 @@
 //	following --nobody leads, a lease was won--> leading
 //	leading   --the lease is over-------------> lost (open again to follow)
 //
-// The ledger in etcd is a journal. One Append makes one entry, with the head of the log
-// that was signed with it, and one put makes it durable. That put succeeds only if the
-// leader's key still has the create revision of its election, and if the entry's number
-// is free: so a deposed leader cannot write, however long it slept, and nothing is
-// written twice. When an answer is missing the leader repeats the same put, until it
-// knows the result or its lease is over.
+// The ledger in etcd is a journal. One Append makes one entry, with the head of the log that was
+// signed with it, and one put makes it durable. That put succeeds only if the leader's key still
+// has the create revision of its election, and if the entry's number is free: so a deposed leader
+// cannot write, however long it slept, and nothing is written twice. When an answer is missing the
+// leader repeats the same put, until it knows the result or its lease is over.
 //
-// Every agent applies the journal to a file of its own, the mirror (package ledgerdb),
-// and reads tables, history, log and audit there. Entries of the journal are chained by
-// their hashes, and the store refuses a mirror of another journal. A mirror can be
-// removed at any time; the next start rebuilds it from the journal. Import copies a
-// ledger from a file to a cluster without one.
+// Every agent applies the journal to a file of its own, the mirror (package ledgerdb), and reads
+// tables, history, log and audit there. Entries of the journal are chained by their hashes, and the
+// store refuses a mirror of another journal. A mirror can be removed at any time; the next start
+// rebuilds it from the journal. Import copies a ledger from a file to a cluster without one.
 //
 //	PREFIX/leader               the leader; ends with its lease
 //	PREFIX/journal/NUMBER       entries, from 1
@@ -61,8 +59,7 @@ const ErrUncertain protocol.Uncertain = "lost the etcd cluster while an entry wa
 
 // Errors of a store.
 var (
-	// ErrDeposed: this store no longer leads; nothing was written. Open it again to
-	// follow.
+	// ErrDeposed: this store no longer leads; nothing was written. Open it again to follow.
 	ErrDeposed = errors.New("another bank agent may lead: this one no longer writes")
 	// ErrForeign: the mirror belongs to another journal than this cluster's.
 	ErrForeign = errors.New("the local mirror belongs to another journal than the cluster's")

@@ -11,8 +11,7 @@ import (
 	"ramp/protocol"
 )
 
-// Explanation shows the owner why sellers make no offer, and which changes would
-// get offers.
+// Explanation shows the owner why sellers make no offer, and which changes would get offers.
 type Explanation struct {
 	wants    wants
 	sellers  *bidders
@@ -22,9 +21,8 @@ type Explanation struct {
 // Explain returns the Explanation of the auction so far.
 func (b *Buyer) Explain() Explanation { return Explanation{b.cfg.Wants, b.sellers, b.standing} }
 
-// Why counts the reasons of the sellers that make no offer, one code per seller. If
-// some units have no offer at all, only those units matter. A seller that never
-// answered counts as silent.
+// Why counts the reasons of the sellers that make no offer, one code per seller. If some units have
+// no offer at all, only those units matter. A seller that never answered counts as silent.
 func (e Explanation) Why() map[protocol.Code]int {
 	counts := map[protocol.Code]int{}
 	offering, lacking := e.offering()
@@ -138,9 +136,8 @@ func (e Explanation) Programs() []string {
 	return notes
 }
 
-// offering returns the sellers with an offer that satisfies the request, and the
-// units that no such offer covers. While units are lacking, it returns no sellers:
-// offers for other units do not help.
+// offering returns the sellers with an offer that satisfies the request, and the units that no such
+// offer covers. While units are lacking, it returns no sellers: offers for other units do not help.
 func (e Explanation) offering() (sellers map[protocol.AgentID]bool, lacking map[int]bool) {
 	sellers, lacking = map[protocol.AgentID]bool{}, map[int]bool{}
 	for unit := range e.wants {

@@ -17,8 +17,7 @@ const (
 	maxRelaxations = 16 // in total
 )
 
-// need is a change to one unit that would get one seller's offer. Zero figures stay
-// as requested.
+// need is a change to one unit that would get one seller's offer. Zero figures stay as requested.
 type need struct {
 	price protocol.Credits // the ceiling
 	late  time.Duration    // at the end of the window
@@ -49,9 +48,8 @@ func (n need) kind() kind {
 	return k
 }
 
-// Relaxations lists the nearest changes of price, time and cores that would get
-// offers for units without one, and how many offers. It combines two changes only if
-// no single change would do.
+// Relaxations lists the nearest changes of price, time and cores that would get offers for units
+// without one, and how many offers. It combines two changes only if no single change would do.
 func (e Explanation) Relaxations() []message.Relaxation {
 	var list []message.Relaxation
 	_, lacking := e.offering()
@@ -97,8 +95,7 @@ func (e Explanation) needs(unit int) map[kind][]need {
 	return all
 }
 
-// needsOf returns the changes that one seller has hinted at, or those that its best
-// offer implies.
+// needsOf returns the changes that one seller has hinted at, or those that its best offer implies.
 func (e Explanation) needsOf(id protocol.AgentID, unit int) []need {
 	var list []need
 	if reasons := about(e.sellers.byID[id].reasons, map[int]bool{unit: true}); len(reasons) > 0 {

@@ -14,8 +14,7 @@ type Calendar interface {
 	Free(start, end time.Time) int
 	// Load returns the cores allocated at t, and all cores.
 	Load(t time.Time) (busy, capacity int)
-	// Earliest returns the first start in [from, latest] with cores free for the whole
-	// wall time.
+	// Earliest returns the first start in [from, latest] with cores free for the whole wall time.
 	Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool)
 }
 
@@ -66,9 +65,8 @@ const (
 	DefaultHorizon = 366 * 24 * time.Hour
 )
 
-// Seller is one seller's side of one auction. Offers are not binding: the seller may
-// refuse when one is accepted (002 §5.1.1 step 6), and offers the same cores in other
-// auctions.
+// Seller is one seller's side of one auction. Offers are not binding: the seller may refuse when
+// one is accepted (002 §5.1.1 step 6), and offers the same cores in other auctions.
 type Seller struct {
 	cfg       *SellerConfig
 	call      message.CallForProposals // of round 1: terms, modes, objective
@@ -102,9 +100,8 @@ type Answer struct {
 	Lines        []message.QuoteLine
 }
 
-// newSeller takes a buyer's first call for proposals, which carries the document. It
-// fails if the document is invalid. A window in the past is valid: the seller refuses
-// it with a reason later.
+// newSeller takes a buyer's first call for proposals, which carries the document. It fails if the
+// document is invalid. A window in the past is valid: the seller refuses it with a reason later.
 func newSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
 	document, err := cfg.Read(call.Document)
 	if err != nil {

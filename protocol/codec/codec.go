@@ -1,20 +1,18 @@
 // Package codec turns typed messages into bytes and bytes into typed messages.
 //
-// Open bounds, parses and verifies a message, so that no other package has to. It
-// guarantees that every list is within the bounds of package protocol; that every
-// constant is known, and every slot, price and time possible; that the body may come
-// with its performative and protocol token; and that a signed document is a Verified,
-// Sale, VerifiedReceipt or VerifiedNote whose signer, chain and terms are valid at
-// that time. The sender is the one that the channel or the gossip signature
-// authenticated, never a field.
+// Open bounds, parses and verifies a message, so that no other package has to. It guarantees that
+// every list is within the bounds of package protocol; that every constant is known, and every
+// slot, price and time possible; that the body may come with its performative and protocol token;
+// and that a signed document is a Verified, Sale, VerifiedReceipt or VerifiedNote whose signer,
+// chain and terms are valid at that time. The sender is the one that the channel or the gossip
+// signature authenticated, never a field.
 //
 //	protocol.Message --Seal--> bytes --Open--> protocol.Message
 //
-// Seal signs the documents of a bank and encodes; Encode refuses what Open would
-// refuse. The bytes are protobuf (wire/wire.proto). Open ignores unknown fields, so
-// that later versions can add some, and unknown settlement modes in a list of accepted
-// ones; unknown bodies, performatives and other constants are errors. The same message
-// gives the same bytes.
+// Seal signs the documents of a bank and encodes; Encode refuses what Open would refuse. The bytes
+// are protobuf (wire/wire.proto). Open ignores unknown fields, so that later versions can add some,
+// and unknown settlement modes in a list of accepted ones; unknown bodies, performatives and other
+// constants are errors. The same message gives the same bytes.
 //
 // The roles check whether the sender may send a message now, and whether the messages
 // of a conversation fit together.
@@ -37,10 +35,9 @@ import (
 // for a local correspondent.
 var ErrLocal = errors.New("local message")
 
-// Encode writes m for other agents, in at most protocol.MaxMessage bytes. The
-// sender is not written. Texts for people are clipped to protocol.MaxWords, and
-// control characters in them become spaces; everything else that Open would
-// refuse is an error.
+// Encode writes m for other agents, in at most protocol.MaxMessage bytes. The sender is not
+// written. Texts for people are clipped to protocol.MaxWords, and control characters in them become
+// spaces; everything else that Open would refuse is an error.
 func Encode(m protocol.Message) ([]byte, error) { return encode(m, "") }
 
 // EncodeTrace writes m with its sender, for DecodeTrace.

@@ -9,8 +9,7 @@ type Prepare struct {
 	Inputs []protocol.StagedFile
 }
 
-// Prepared reports how many inputs are missing (inform), or why they cannot be
-// stored.
+// Prepared reports how many inputs are missing (inform), or why they cannot be stored.
 type Prepared struct {
 	Job     string
 	Missing int
@@ -31,13 +30,11 @@ type Collected struct {
 	Why     string
 }
 
-// Discard removes a job's directory and its content (local, request). There is no
-// answer.
+// Discard removes a job's directory and its content (local, request). There is no answer.
 type Discard struct{ Job string }
 
-// StageIn asks to copy inputs to a site (local, request, to LocalFiles of a user).
-// The copy is retried until it succeeds, StageStop ends it, or it cannot succeed,
-// which StageFault reports.
+// StageIn asks to copy inputs to a site (local, request, to LocalFiles of a user). The copy is
+// retried until it succeeds, StageStop ends it, or it cannot succeed, which StageFault reports.
 type StageIn struct {
 	Contract protocol.ContractID
 	Unit     int

@@ -30,8 +30,7 @@ type Release struct {
 	ID string
 }
 
-// Reserved answers Reserve and Keep: OK with the slot in the batch system, or a
-// Reason.
+// Reserved answers Reserve and Keep: OK with the slot in the batch system, or a Reason.
 type Reserved struct {
 	ID     string
 	OK     bool
@@ -52,8 +51,7 @@ type Released struct {
 type RunningJob struct {
 	Cores int
 	End   time.Time
-	// For learning wait and run times. A driver that does not know them leaves ID
-	// empty.
+	// For learning wait and run times. A driver that does not know them leaves ID empty.
 	ID        string // the batch system's, unchanged since submission
 	Submitted time.Time
 	Started   time.Time
@@ -76,10 +74,9 @@ type QueueChanged struct {
 	Running      []RunningJob
 	Queued       []QueuedJob // in the order of the queue
 	Reservations []QueueReservation
-	// Foreseen is the number of free cores from At on, with everything above
-	// scheduled: spans in order, without gaps; the last one has no end. A driver that
-	// simulates its own queue sets it and may leave Running and Queued empty.
-	// Otherwise the agent simulates them.
+	// Foreseen is the number of free cores from At on, with everything above scheduled: spans in
+	// order, without gaps; the last one has no end. A driver that simulates its own queue sets it
+	// and may leave Running and Queued empty. Otherwise the agent simulates them.
 	Foreseen []protocol.Span
 	Runs     int           // running jobs
 	Waits    int           // waiting jobs; both in addition to those listed
