@@ -50,8 +50,9 @@ func (bs *bidders) add(id protocol.AgentID) *bidder {
 // seller that always takes longer than patience could never sell otherwise.
 func (bs *bidders) lastChance(id protocol.AgentID) bool { return bs.best && !bs.byID[id].replied }
 
-// await makes the called sellers due that have been punctual, or all if nobody has. The best-offer
-// round also waits for sellers that have never replied. Nobody is due in a gossiped round.
+// await makes the called sellers due that have been punctual, or all if nobody has.
+// The best-offer round also waits for sellers that have never replied. Nobody is due
+// in a gossiped round.
 func (bs *bidders) await(called []protocol.AgentID, gossiped bool) {
 	bs.awaited = 0
 	for _, b := range bs.byID { // any order: each entry stands alone
@@ -105,8 +106,9 @@ func (bs *bidders) byNeed(receivers []protocol.AgentID) []needs {
 	return []needs{have, lacking}
 }
 
-// admits counts a new offer of a seller; false: it has enough of them for a unit. A seller with a
-// thousand offers for one unit would take a thousand places on the reserve list.
+// admits counts a new offer of a seller; false: it has enough of them for a unit. A
+// seller with a thousand offers for one unit would take a thousand places on the
+// reserve list.
 func (b *bidder) admits(o protocol.Offer) bool {
 	for _, it := range o.Items {
 		if b.groups[it.Unit] >= protocol.MaxGroups {
@@ -139,7 +141,8 @@ func stands(r message.Refusal) bool {
 	return len(r.Reasons) > 0 && r.Reasons[0].Code == protocol.CodeStands
 }
 
-// hopeless reports whether a seller that was called will make no offer for a unit in this auction.
+// hopeless reports whether a seller that was called will make no offer for a unit
+// in this auction.
 func (b *bidder) hopeless(unit int, best bool) bool {
 	if b.called && !b.replied {
 		return true // late, or it cannot be reached
