@@ -48,7 +48,7 @@ func (js *jobs) restore(t protocol.Tables, now time.Time) (protocol.Output, erro
 		if err == nil && !row.Over() {
 			j := &job{JobRow: row}
 			js.by[row.ID] = j
-			if js.runs.by[row.ID] == nil && row.Progress.Site == "" && !row.Withdrawn { // of before runs were made at once
+			if js.runs.by[row.ID] == nil && row.Progress.Site == "" && !row.Withdrawn { // from before jobs were runs at once
 				out = out.Join(js.runs.launch(now, js.run(j, row.Created, js.seeking(j))))
 			}
 			out = out.Join(js.drive(now, j))

@@ -42,7 +42,7 @@ func (k Kind) text() string {
 	return map[Kind]string{
 		NoMaxProcs:      "no MaxProcs header: the machine is as large as its largest job, on this line",
 		NoUnixStart:     "no UnixStartTime header above 0: the dates of the log are not known",
-		OddHeader:       "a header that should begin with a whole number, MaxProcs with one up to 1073741824, does not: it is not used",
+		OddHeader:       "a header that should begin with a whole number (MaxProcs: up to 1073741824) does not: it is not used",
 		OtherRecords:    "the MaxRecords header differs from the number of jobs: it is not used",
 		NoSubmit:        "no submit time: the job is left out",
 		OutOfOrder:      "submitted before the job above it: jobs are sorted by submit time",
