@@ -96,6 +96,7 @@ func TestExamineNamesWhatIsNotUsableAsAWhole(t *testing.T) {
 		"an empty text":           {strings.NewReader(""), 0, "no job ran"},
 		"nothing but headers":     {strings.NewReader("; MaxProcs: 5\n"), 0, "no job ran"},
 		"a gzip file cut short":   {bytes.NewReader(cut[:len(cut)-9]), 1001, "cut short"},
+		"bytes behind gzip data":  {io.MultiReader(bytes.NewReader(cut), strings.NewReader("garbage that is longer than a header")), 1001, "or other bytes follow it"},
 		"a gzip file cut shorter": {bytes.NewReader(cut[:5]), 1, "not a whole gzip file"},
 		"a line without an end":   {strings.NewReader(line + "\n" + strings.Repeat("1 ", workload.MaxLine)), 2, "longer than 65536 bytes"},
 		"a disk that fails":       {io.MultiReader(strings.NewReader(line+"\n"), broken{}), 2, "the disk is gone"},
