@@ -208,6 +208,17 @@ func TestOddOutputsAreLeftOut(t *testing.T) {
 	onlyIn(t, out, "`;$(touch pwned)` \"quoted'", "changed", "sub/deep")
 }
 
+func TestWhatIsLeftOutIsNamedWithItsDirectory(t *testing.T) {
+	p := newPlace(t)
+	p.leave("sub/deep", "fine")
+	if err := os.Symlink("deep", p.work("sub/link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.collect(); got.Why != `1 of its files is left out: "sub/link" is not a regular file` {
+		t.Fatalf("why %q", got.Why)
+	}
+}
+
 // A site cannot make its buyer write elsewhere, or keep what is not right.
 func TestWhatIsFetchedStaysWhereItBelongs(t *testing.T) {
 	for _, path := range []string{"../up", "/abs", "a/../../b", "a\\b", "", "a\nb"} {
