@@ -191,8 +191,11 @@ func (r *restoring) clean() error {
 	return errors.Join(removed(r.copy), removed(r.copy+boltfile.LogEnd), removed(r.copy+boltfile.LockEnd))
 }
 
-// copyFile copies a file and flushes it to the disk.
+// copyFile copies a file and flushes it to the disk. A device or a pipe may have no end.
 func copyFile(from, to string) error {
+	if info, err := os.Stat(from); err == nil && !info.Mode().IsRegular() {
+		return exit.Fail(exit.Usage, "", "%s is not a regular file", from)
+	}
 	in, err := os.Open(from)
 	if err != nil {
 		return exit.Fail(exit.Usage, "", "%w", err)
