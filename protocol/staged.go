@@ -18,9 +18,8 @@ const (
 	MaxFileSize  = 1 << 50  // bytes
 )
 
-// StagedFile is an input or output of a job. Path is relative to the job's working
-// directory, see CheckPath; the hashes have 64 hex digits in lower case. Older
-// agents send no BLAKE3.
+// StagedFile is an input or output of a job. Path is relative to the job's working directory, see
+// CheckPath; the hashes have 64 hex digits in lower case. Older agents send no BLAKE3.
 type StagedFile struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -48,8 +47,7 @@ func (f StagedFile) Validate() error {
 
 func hexDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// Same reports whether two descriptions are of the same file. Either may lack
-// BLAKE3.
+// Same reports whether two descriptions are of the same file. Either may lack BLAKE3.
 func (f StagedFile) Same(g StagedFile) bool {
 	if f.BLAKE3 == "" || g.BLAKE3 == "" {
 		f.BLAKE3, g.BLAKE3 = "", ""
@@ -87,8 +85,7 @@ func CheckPath(path string) error {
 // changes the direction of text, or separates names on other systems.
 func odd(c rune) bool { return controls(c) || c == '\\' }
 
-// CheckTree refuses files that cannot exist together: a duplicate path, or one below
-// another file.
+// CheckTree refuses files that cannot exist together: a duplicate path, or one below another file.
 func CheckTree(files []StagedFile) error {
 	there := make(map[string]bool, len(files))
 	for _, f := range files {

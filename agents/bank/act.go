@@ -15,8 +15,7 @@ func act(e ledger.Entry, records []protocol.Record, err error) (ledger.Entry, pr
 	return e, protocol.Output{Save: records}, err
 }
 
-// OpenAccount opens an account for an agent, with an overdraft limit in every
-// currency of the bank.
+// OpenAccount opens an account for an agent, with an overdraft limit in every currency of the bank.
 func (r *Role) OpenAccount(now time.Time, id protocol.AgentID, name string, limit protocol.Credits) (ledger.Entry, protocol.Output, error) {
 	for _, c := range r.cfg.Currencies { // nothing is opened with a limit that is refused
 		if err := r.ledger.MayOverdraw(c, limit); err != nil {
@@ -50,11 +49,10 @@ func (r *Role) Credit(now time.Time, id protocol.AgentID, currency string, amoun
 // are given. See ledger.Orders.
 type Orders struct{ ledger *ledger.Ledger }
 
-// Once carries out an act of the operator, once for each key: an order whose answer
-// was lost is given again with its key and words, and Once returns the number and the
-// time of its entry, and again. So it does with the key of a new command, if the same
-// words were carried out for one that has ended before it confirmed its answer. Without
-// a key it only acts.
+// Once carries out an act of the operator, once for each key: an order whose answer was lost is
+// given again with its key and words, and Once returns the number and the time of its entry, and
+// again. So it does with the key of a new command, if the same words were carried out for one that
+// has ended before it confirmed its answer. Without a key it only acts.
 func (o Orders) Once(now time.Time, key, words string, ended func(key string) bool, do func() (ledger.Entry, protocol.Output, error)) (e ledger.Entry, again bool, out protocol.Output, err error) {
 	if key == "" {
 		e, out, err = do()

@@ -128,8 +128,7 @@ func (s *Search) Found() []message.Record {
 	return slices.SortedFunc(maps.Values(s.records), func(a, b message.Record) int { return cmp.Compare(a.Seller, b.Seller) })
 }
 
-// Receive takes an index's answer. One that was not asked for, or comes too late, is
-// dropped.
+// Receive takes an index's answer. One that was not asked for, or comes too late, is dropped.
 func (s *Search) Receive(now time.Time, m protocol.Message) protocol.Output {
 	from := m.Sender
 	if u, ok := m.Body.(message.Undeliverable); ok && m.Sender == protocol.LocalMesh {
@@ -410,9 +409,8 @@ func (s *Search) choose(list []ranked, most int, from map[protocol.AgentID][]str
 	}
 }
 
-// brought notes records that are valid now, of sellers that were listed. A server that
-// brings less than half of the requested records, or whose rows contradict them, is
-// avoided.
+// brought notes records that are valid now, of sellers that were listed. A server that brings less
+// than half of the requested records, or whose rows contradict them, is avoided.
 func (s *Search) brought(now time.Time, from protocol.AgentID, list []message.Record) {
 	good := 0
 	for _, r := range list {

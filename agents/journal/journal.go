@@ -1,11 +1,10 @@
 // Package journal stores the state of a user or resource agent in one bbolt file,
 // together with the trace: every message that the agent sent or received.
 //
-// When Append returns, all of its records are on the disk; when it fails, none is, except
-// after protocol.ErrDisk: then only opening the journal again shows what it has.
-// The trace becomes durable with the next Append or Flush. When the disk is full,
-// the trace is dropped before the state, and its oldest messages make room for new
-// ones.
+// When Append returns, all of its records are on the disk; when it fails, none is, except after
+// protocol.ErrDisk: then only opening the journal again shows what it has. The trace becomes
+// durable with the next Append or Flush. When the disk is full, the trace is dropped before the
+// state, and its oldest messages make room for new ones.
 //
 // Only one process can have the file open. The error for a second one names it.
 package journal
@@ -58,9 +57,8 @@ type Journal struct {
 	trace  buffer
 }
 
-// Open opens the journal at path, or begins a new one, readable by the owner only.
-// It fails as boltfile.Form.Open does. The trace keeps at most traceBytes (0:
-// DefaultTrace) of messages.
+// Open opens the journal at path, or begins a new one, readable by the owner only. It fails as
+// boltfile.Form.Open does. The trace keeps at most traceBytes (0: DefaultTrace) of messages.
 func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes < 0 {
 		return nil, fmt.Errorf("open journal %s: trace of %d bytes: want zero or more", path, traceBytes)

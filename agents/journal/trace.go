@@ -60,9 +60,8 @@ func (b *buffer) take(most int) []Message {
 	return ms
 }
 
-// Trace records a message. It is durable with the next Flush, or an Append before.
-// A full buffer is flushed here, and dropped if that fails; Lost counts the dropped
-// messages.
+// Trace records a message. It is durable with the next Flush, or an Append before. A full buffer is
+// flushed here, and dropped if that fails; Lost counts the dropped messages.
 func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -157,9 +156,8 @@ func conversation(tx *bbolt.Tx, name string) ([]Message, error) {
 	return ms, nil
 }
 
-// putTrace appends messages to the log, indexes them by conversation, and
-// removes the oldest beyond keep bytes. The log's sequence is its next number;
-// the index's is the bytes of the log.
+// putTrace appends messages to the log, indexes them by conversation, and removes the oldest beyond
+// keep bytes. The log's sequence is its next number; the index's is the bytes of the log.
 func putTrace(tx *boltfile.Tx, messages []Message, keep int64) error {
 	if len(messages) == 0 {
 		return nil

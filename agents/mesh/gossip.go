@@ -19,8 +19,7 @@ const (
 	topicCalls    = "ramp/cfp/1"
 )
 
-// gossip owns this agent's membership of the topics, and the queue of its own messages
-// to them.
+// gossip owns this agent's membership of the topics, and the queue of its own messages to them.
 type gossip struct {
 	ep       *endpoint
 	delivery *delivery
@@ -164,10 +163,9 @@ func (g *gossip) publishOne(ctx context.Context, o *outgoing) error {
 	return g.topics[name].Publish(ctx, framing.AppendField(framing.AppendField(nil, g.ep.card().encode()), b))
 }
 
-// callNewSellers sends a call directly to the sellers met a moment ago as well. The
-// library gossips nothing to a peer before it has exchanged topics with it and built
-// its own streams, and never repeats a call afterwards. A seller that gets a call twice
-// gives the same answer.
+// callNewSellers sends a call directly to the sellers met a moment ago as well. The library gossips
+// nothing to a peer before it has exchanged topics with it and built its own streams, and never
+// repeats a call afterwards. A seller that gets a call twice gives the same answer.
 func (g *gossip) callNewSellers(call protocol.Message) {
 	for _, to := range g.ep.contacts.newSellers(g.ep.cfg.Now()) {
 		call.Receivers = []protocol.AgentID{to}

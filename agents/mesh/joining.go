@@ -138,8 +138,7 @@ func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err 
 	return j.learn(ctx, info.ID)
 }
 
-// learn meets the agents that a peer introduces. unmet counts those that it could not
-// meet.
+// learn meets the agents that a peer introduces. unmet counts those that it could not meet.
 func (j *joining) learn(ctx context.Context, id peer.ID) (unmet int, err error) {
 	if j.ep.cfg.Revocations != nil { // agents of the version before have none to exchange
 		if err := j.revoked.exchange(ctx, id); err != nil {
@@ -205,9 +204,8 @@ func (j *joining) spares(id peer.ID, more int) bool {
 		more+len(j.ep.connected(j.ep.gossipsWith)) >= sellerKeeps
 }
 
-// visited reports whether an introduced agent has been met before, at one of the same
-// addresses, and one of the two is a user: users leave whom they do not use, and come back by
-// themselves.
+// visited reports whether an introduced agent has been met before, at one of the same addresses,
+// and one of the two is a user: users leave whom they do not use, and come back by themselves.
 func (j *joining) visited(i introduction) bool {
 	c := j.ep.contacts.ofPeer(i.id)
 	if c == nil {

@@ -16,8 +16,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// kindTag marks verified agents for the connection manager; a bank's connection is
-// more valuable.
+// kindTag marks verified agents for the connection manager; a bank's connection is more valuable.
 const kindTag = "ramp-kind"
 
 var kindValue = map[protocol.Kind]int{protocol.KindUser: 10, protocol.KindResource: 10, protocol.KindBank: 50}
@@ -34,9 +33,8 @@ type meetings struct {
 	presence atomic.Pointer[[]byte] // encoded; nil before the first
 }
 
-// announce replaces this agent's presence. Contacts get the first presence directly,
-// because gossip reaches nobody before the topic's mesh is built, and also one that
-// says good-bye.
+// announce replaces this agent's presence. Contacts get the first presence directly, because gossip
+// reaches nobody before the topic's mesh is built, and also one that says good-bye.
 func (m *meetings) announce(ctx context.Context, p message.Presence, encoded []byte) {
 	if before := m.presence.Swap(&encoded); p.TTL == 0 {
 		m.tell(ctx, everybody)

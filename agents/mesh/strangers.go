@@ -14,10 +14,9 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// strangers owns the inbound connections whose peer has not shown a credential yet.
-// They have few places, so that known agents keep theirs. A new one always gets a
-// place, if necessary that of another one. So silent connections keep out only peers that are
-// slower than the next such flood.
+// strangers owns the inbound connections whose peer has not shown a credential yet. They have few
+// places, so that known agents keep theirs. A new one always gets a place, if necessary that of
+// another one. So silent connections keep out only peers that are slower than the next such flood.
 type strangers struct {
 	known   func(peer.ID) bool           // whether a peer has shown a valid credential before
 	keepOut func(peer.ID, time.Duration) // one that has lost its place
@@ -141,8 +140,7 @@ func (s *strangers) proved(c network.Conn) {
 	}
 }
 
-// refused forgets a connection of a peer that is cut off: it never begins, so it never
-// ends.
+// refused forgets a connection of a peer that is cut off: it never begins, so it never ends.
 func (s *strangers) refused(conn network.ConnMultiaddrs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// maxTimed bounds how many contracts are timed until the bank decides; further ones are
-// not.
+// maxTimed bounds how many contracts are timed until the bank decides; further ones are not.
 const maxTimed = 4096
 
 // Meters counts the messages that arrived at one agent and left it, for Prometheus.
@@ -67,8 +66,7 @@ func (m *Meters) Gauge(name, help string, read func() float64) {
 	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// counters are those of a vector, found faster than in it: an auction has hundreds of
-// refusals.
+// counters are those of a vector, found faster than in it: an auction has hundreds of refusals.
 type counters struct {
 	vec   *prometheus.CounterVec
 	known sync.Map // of prometheus.Counter, by label: few, as codes are a closed set

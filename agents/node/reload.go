@@ -64,9 +64,8 @@ func readSettings(file string, log *slog.Logger) (s settings, err error) {
 	return s, nil
 }
 
-// reloadTrust reads the trust anchors and the revocation list again, and cuts off peers
-// that they no longer accept. Promises to them remain. If a file cannot be read,
-// nothing changes.
+// reloadTrust reads the trust anchors and the revocation list again, and cuts off peers that they
+// no longer accept. Promises to them remain. If a file cannot be read, nothing changes.
 func (s *settings) reloadTrust() error {
 	t, err := s.cfg.TrustAnchors()
 	if err != nil {
@@ -124,10 +123,9 @@ func (s *settings) routes(mux *http.ServeMux) {
 // adoptTime is how long the role may take to adopt a configuration.
 const adoptTime = 10 * time.Second
 
-// reloadConfig reads the configuration again and adopts what may change while the agent
-// runs: the level of the log, and the prices and limits of its role. A faulty
-// configuration, which the next start would refuse, changes nothing. It returns the changed
-// keys that need a restart.
+// reloadConfig reads the configuration again and adopts what may change while the agent runs: the
+// level of the log, and the prices and limits of its role. A faulty configuration, which the next
+// start would refuse, changes nothing. It returns the changed keys that need a restart.
 func (s *settings) reloadConfig() (restart []string, err error) {
 	cfg, err := config.Reread(s.cfg.Kind(), s.file, s.trust)
 	if err != nil {

@@ -48,9 +48,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", e.Name, e.Code, e.Words)
 }
 
-// Run runs a program with an input and returns its output. Errors: an ExitError,
-// ErrTimeLimit or ErrTooMuch (the program and its children are killed), or a
-// program that cannot be started.
+// Run runs a program with an input and returns its output. Errors: an ExitError, ErrTimeLimit or
+// ErrTooMuch (the program and its children are killed), or a program that cannot be started.
 func (p Program) Run(input []byte, name string, args ...string) ([]byte, error) {
 	out, _, err := p.Listen(input, name, args...)
 	return out, err
@@ -116,8 +115,7 @@ func (w *bounded) Write(p []byte) (int, error) {
 // maxLine bounds the result of OneLine, in bytes.
 const maxLine = 300
 
-// OneLine shortens a program's output to one line of printable text, for logs and
-// reasons.
+// OneLine shortens a program's output to one line of printable text, for logs and reasons.
 func OneLine(b []byte) string {
 	b = b[:min(len(b), 4*maxLine)]
 	s := strings.Map(func(r rune) rune {

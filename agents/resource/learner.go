@@ -30,9 +30,8 @@ const (
 // confidence of the reported waits.
 const confidence = .95
 
-// learner learns how long a site's jobs wait and run, by comparing the states of the
-// batch system: a waiting job that now runs has waited, and a running job that vanished
-// has run.
+// learner learns how long a site's jobs wait and run, by comparing the states of the batch system:
+// a waiting job that now runs has waited, and a running job that vanished has run.
 type learner struct {
 	learnt *forecast.Forecast
 	seen   map[string]seenJob
@@ -65,8 +64,7 @@ func newLearner(given *forecast.Forecast) learner {
 	return l
 }
 
-// read restores the forecast. An unreadable one is learnt anew, since no promise
-// depends on it.
+// read restores the forecast. An unreadable one is learnt anew, since no promise depends on it.
 func (l *learner) read(_ string, value []byte) error {
 	if len(value) < 8 {
 		return nil

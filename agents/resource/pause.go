@@ -40,9 +40,8 @@ func (r *Role) readDrained(_ string, value []byte) error {
 	return nil
 }
 
-// Drain stops sales until Resume, across restarts. The site honours what it has sold,
-// and buyers may still buy what they hold. Why is for people, and cut to
-// protocol.MaxName bytes.
+// Drain stops sales until Resume, across restarts. The site honours what it has sold, and buyers
+// may still buy what they hold. Why is for people, and cut to protocol.MaxName bytes.
 func (r *Role) Drain(now time.Time, why string) protocol.Output {
 	why = protocol.Words(why[:min(len(why), protocol.MaxName)]) // a terminal shows it
 	if r.drained != nil && r.drained.Why == why {
@@ -161,9 +160,8 @@ func (b *banks) hear(now time.Time, m protocol.Message, p message.Presence) {
 	}
 }
 
-// paused reports that every bank was heard once and is silent now, so that no sale
-// could be settled. A bank that was never heard stops nothing, since not every seller
-// hears presences.
+// paused reports that every bank was heard once and is silent now, so that no sale could be
+// settled. A bank that was never heard stops nothing, since not every seller hears presences.
 func (b *banks) paused(now time.Time) (pause, bool) {
 	var last bankHeard
 	for _, t := range b.terms {

@@ -1,5 +1,4 @@
-// Package resource is the resource agent: it decides what a site bids and promises
-// (002 §6.2).
+// Package resource is the resource agent: it decides what a site bids and promises (002 §6.2).
 //
 // A Role answers calls for proposals from the batch system's forecast and the site's
 // price band, votes on accepted offers by reserving in the batch system, countersigns
@@ -199,8 +198,7 @@ func (r *Role) Unsure(reservation string) bool { return r.promises.Unsure(reserv
 // Reservations returns all units in the journal, in order of start.
 func (r *Role) Reservations() []message.ReservationLine { return r.promises.Reservations() }
 
-// Offers returns the lines of the last offers and refusals, oldest first, at most
-// MaxQuotes.
+// Offers returns the lines of the last offers and refusals, oldest first, at most MaxQuotes.
 func (r *Role) Offers() []message.QuoteLine { return r.quotes.all() }
 
 // Launches returns the programs in sold slots.

@@ -19,8 +19,7 @@ import (
 type Local interface {
 	// Receive takes a message from the role and returns the answers and their delays.
 	Receive(now time.Time, m protocol.Message) []Later
-	// Advance does what is due. next is when to call it again; zero: after the next
-	// message.
+	// Advance does what is due. next is when to call it again; zero: after the next message.
 	Advance(now time.Time) (said []Later, next time.Time)
 }
 
@@ -48,8 +47,7 @@ type Spec struct {
 	// Rewinds allows faults that lose the disk or restore an older copy, from which the
 	// agent can recover.
 	Rewinds bool
-	// Steady exempts the host from faults: its agent is dishonest, or has faults of its
-	// own.
+	// Steady exempts the host from faults: its agent is dishonest, or has faults of its own.
 	Steady bool
 }
 

@@ -39,8 +39,7 @@ func (p Program) Of(unit int) []string {
 	return p.Command
 }
 
-// Run is the owner's view of a program in the units of a purchase; the JSON names
-// are fixed.
+// Run is the owner's view of a program in the units of a purchase; the JSON names are fixed.
 type Run struct {
 	ID        string              `json:"id"` // of the purchase
 	Name      string              `json:"name"`
@@ -90,15 +89,13 @@ func (v Run) Moved() bool {
 	return slices.ContainsFunc(v.Units, func(u RunUnit) bool { return u.Contract != "" })
 }
 
-// RunControl is the owner's order to all units of a run (local): a verb other than
-// join.
+// RunControl is the owner's order to all units of a run (local): a verb other than join.
 type RunControl struct {
 	ID   string
 	Verb LaunchVerb
 }
 
-// RunCollected reports that the owner has fetched or declined the outputs of a run
-// (local).
+// RunCollected reports that the owner has fetched or declined the outputs of a run (local).
 type RunCollected struct{ ID string }
 
 // RunProgress reports the state of a run to the owner (local, inform).

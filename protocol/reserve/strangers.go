@@ -11,12 +11,11 @@ import (
 
 // strangers are reservations with the seller's mark that its journal lacks.
 //
-// The seller saves a reservation before it asks for it. So the journal has
-// forgotten a stranger, because it was never sold, and the batch system has brought
-// it back or never released it; then the seller releases it. But if the stranger is
-// newer than the journal, the journal was lost or restored, and a bank may have a
-// contract for it. Then the seller leaves it alone, and the batch system counts it
-// as busy, until the banks know of no contract that could still appear; or until
+// The seller saves a reservation before it asks for it. So the journal has forgotten a stranger,
+// because it was never sold, and the batch system has brought it back or never released it; then
+// the seller releases it. But if the stranger is newer than the journal, the journal was lost or
+// restored, and a bank may have a contract for it. Then the seller leaves it alone, and the batch
+// system counts it as busy, until the banks know of no contract that could still appear; or until
 // its end, if the seller trusts its journal and does not ask.
 type strangers struct {
 	trust     bool // TrustJournal
@@ -43,8 +42,7 @@ func (s *strangers) found(t *turn, r message.QueueReservation) {
 	t.save(strangerRecord(r.ID, &r.Slot))
 }
 
-// forgot reports whether the journal once had a reservation and forgot it, because
-// it was not sold.
+// forgot reports whether the journal once had a reservation and forgot it, because it was not sold.
 func (s *strangers) forgot(n uint64) bool {
 	if s.trust {
 		return n <= s.deals.counter
@@ -94,9 +92,8 @@ func (s *strangers) release(t *turn) {
 	}
 }
 
-// sweep remembers that this process freed a reservation, while one that the
-// journal lacks might still be sold. Beyond the bound, such a reservation is left
-// alone if it reappears.
+// sweep remembers that this process freed a reservation, while one that the journal lacks might
+// still be sold. Beyond the bound, such a reservation is left alone if it reappears.
 func (s *strangers) sweep(id string) {
 	if !s.trust && !s.banks.certain() && len(s.freed) < maxFreed {
 		s.freed[id] = true

@@ -1,11 +1,9 @@
-// Package command is a driver for a program of the site's own. It runs the program
-// once for each request: the program reads one JSON object from its standard input,
-// writes one to its standard output, and exits. docs/DRIVERS.md has the formats and a
-// complete program of 30 lines.
+// Package command is a driver for a program of the site's own. It runs the program once for each
+// request: the program reads one JSON object from its standard input, writes one to its standard
+// output, and exits. docs/DRIVERS.md has the formats and a complete program of 30 lines.
 //
-// The driver checks the program's output like a message from the network: one object,
-// known fields, bounded size and time. Any other output means that the batch system
-// cannot be reached.
+// The driver checks the program's output like a message from the network: one object, known fields,
+// bounded size and time. Any other output means that the batch system cannot be reached.
 package command
 
 import (

@@ -15,8 +15,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// groupFile names the control group of a job, so that it is found after its keeper
-// has died.
+// groupFile names the control group of a job, so that it is found after its keeper has died.
 const groupFile = "group"
 
 // group is the directory of a job's control group (version 2), or "" if the keeper may
@@ -178,8 +177,7 @@ func (g group) kill() {
 	}
 }
 
-// members are the processes of the group, including dead ones that nobody has waited
-// for.
+// members are the processes of the group, including dead ones that nobody has waited for.
 func (g group) members() map[int]bool {
 	if g == "" {
 		return nil

@@ -22,8 +22,7 @@ import (
 
 // Times of a keeper.
 const (
-	// warning is how long before the end of its slot a job gets SIGTERM; at the end it
-	// is killed.
+	// warning is how long before the end of its slot a job gets SIGTERM; at the end it is killed.
 	warning = time.Second
 	// killGrace is how long after SIGTERM a job that its owner killed gets SIGKILL.
 	killGrace = 2 * time.Second
@@ -52,10 +51,9 @@ type keeper struct {
 	diskAt   time.Time // when to measure them again
 }
 
-// Keep runs the job of a directory until it has ended: the whole life of a process that
-// Submit starts. The program begins at most once, see begunFile. When it ends, Keep
-// kills the processes that it left, even in sessions of their own. Errors: a directory
-// that cannot be read or written.
+// Keep runs the job of a directory until it has ended: the whole life of a process that Submit
+// starts. The program begins at most once, see begunFile. When it ends, Keep kills the processes
+// that it left, even in sessions of their own. Errors: a directory that cannot be read or written.
 func Keep(dir string) error {
 	var sp spec
 	probe := message.Job{Dir: dir}

@@ -27,8 +27,7 @@ const (
 	// shareWindow is the number of measurements over which other processes are
 	// averaged: a short-lived process takes no share.
 	shareWindow = 10
-	// tick is the unit of /proc/PID/stat: hundredths of a second on every Linux
-	// machine.
+	// tick is the unit of /proc/PID/stat: hundredths of a second on every Linux machine.
 	tick = 10 * time.Millisecond
 )
 
@@ -61,8 +60,7 @@ type life struct {
 	started uint64
 }
 
-// meter sums up the usage of a job's processes, and the share of the machine that
-// others leave it.
+// meter sums up the usage of a job's processes, and the share of the machine that others leave it.
 type meter struct {
 	cores  int // of the job
 	cpu    time.Duration

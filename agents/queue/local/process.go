@@ -16,8 +16,7 @@ import (
 	"ramp/agents/queue"
 )
 
-// markOf is in the environment of every process of a job, so that a detached process
-// is found.
+// markOf is in the environment of every process of a job, so that a detached process is found.
 func markOf(dir string) string { return queue.JobVariable + "=" + dir }
 
 // begin starts the program of a job in its directory, as its account, with its limits,
@@ -111,8 +110,7 @@ func (k *keeper) open() ([]*os.File, error) {
 	return files, nil
 }
 
-// lookUp finds a program: a name in the usual directories, or a path from the working
-// directory.
+// lookUp finds a program: a name in the usual directories, or a path from the working directory.
 func lookUp(name, work string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

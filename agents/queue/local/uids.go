@@ -15,8 +15,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// uidFile names the uid of a job, so that its processes are found after its keeper has
-// died.
+// uidFile names the uid of a job, so that its processes are found after its keeper has died.
 const uidFile = "uid"
 
 // account is the account that the job runs as: an own uid of the range, if there is one,
@@ -52,8 +51,7 @@ func (k *keeper) account() (queue.Account, error) {
 	return queue.Account{}, fmt.Errorf("all uids of jobs, %d-%d, are taken", k.plan.First, k.plan.Last)
 }
 
-// seize locks a uid; nil if a job has it. Closing the file, or the end of the process,
-// unlocks it.
+// seize locks a uid; nil if a job has it. Closing the file, or the end of the process, unlocks it.
 func (p plan) seize(uid int) (*os.File, error) {
 	if err := os.MkdirAll(p.Locks, 0o700); err != nil {
 		return nil, err

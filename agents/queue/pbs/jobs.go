@@ -21,9 +21,8 @@ const (
 // JobPace is how often to poll running jobs.
 func (b *batch) JobPace() queue.Pace { return script.FilesPace() }
 
-// Submit submits a job to the queue of its reservation, as its account. The program's
-// words and environment are arguments of qsub after "--", which PBS starts without a
-// shell.
+// Submit submits a job to the queue of its reservation, as its account. The program's words and
+// environment are arguments of qsub after "--", which PBS starts without a shell.
 func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if len(b.mark.Name(job.ID)) > maxName {
 		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the job's name is longer than %d bytes", maxName)}
@@ -74,8 +73,7 @@ func notSubmitted(err error) *protocol.Reason {
 	return queue.Unavailable(err)
 }
 
-// Signal suspends, resumes or kills a job. Suspending and resuming need an operator's
-// rights.
+// Signal suspends, resumes or kills a job. Suspending and resuming need an operator's rights.
 func (b *batch) Signal(now time.Time, of message.Job, verb message.JobSignal) *protocol.Reason {
 	list, err := b.theirs([]message.Job{of})
 	if err != nil {

@@ -113,8 +113,7 @@ func expired(t traces) (protocol.JobState, string) {
 	return protocol.JobExpired, ""
 }
 
-// forgotten is the status, from its own files, of an ended job that the batch system has
-// forgotten.
+// forgotten is the status, from its own files, of an ended job that the batch system has forgotten.
 func (t traces) forgotten(job message.Job) protocol.JobStatus {
 	return t.ended(t.stopped.Add(2*fileGrace), job, t.report())
 }
@@ -130,9 +129,8 @@ func (t traces) running(now time.Time, job message.Job, r Report) protocol.Usage
 	return u
 }
 
-// usage is what a job used. The batch system knows its run time without suspensions; the
-// script knows fractions of a second and the CPU time. Impossible values are cut down
-// to possible ones.
+// usage is what a job used. The batch system knows its run time without suspensions; the script
+// knows fractions of a second and the CPU time. Impossible values are cut down to possible ones.
 func (t traces) usage(job message.Job, r Report) protocol.Usage {
 	u := protocol.Usage{Wall: max(r.Ran, 0), Share: share(job)}
 	if t.done {

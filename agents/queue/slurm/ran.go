@@ -47,8 +47,7 @@ func used(slot protocol.Slot, list []stretch) protocol.Usage {
 	return u
 }
 
-// core is the core time of a stretch that had its cores for so long, in a slot of most
-// cores.
+// core is the core time of a stretch that had its cores for so long, in a slot of most cores.
 func (s stretch) core(most int, had time.Duration) time.Duration {
 	if s.cpu > 0 {
 		return min(s.cpu, times(most, had))
@@ -72,9 +71,8 @@ func times(n int, d time.Duration) time.Duration {
 	return time.Duration(lo)
 }
 
-// joined merges the stretches that two sources know. Where both know one, the
-// accounting's counts, unless it lacks the end. open reports whether the end of some
-// stretch may be missing.
+// joined merges the stretches that two sources know. Where both know one, the accounting's counts,
+// unless it lacks the end. open reports whether the end of some stretch may be missing.
 func joined(seen, told []stretch) (list []stretch, open bool) {
 	of := make(map[[2]int64]stretch, len(seen))
 	for _, s := range seen {

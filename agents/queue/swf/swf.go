@@ -2,9 +2,8 @@
 // Format (specs §1.3). Jobs arrive and run as the log recorded; sold slots are added,
 // and played forward with the jobs.
 //
-// Its clock is that of the market: t = base + (now − market start). The machine
-// lives in memory; a file holds its reservations and its start, so that they survive a
-// restart of the agent.
+// Its clock is that of the market: t = base + (now − market start). The machine lives in memory; a
+// file holds its reservations and its start, so that they survive a restart of the agent.
 package swf
 
 import (
@@ -84,9 +83,8 @@ func Open(cfg Config) (*queue.Loop, error) {
 	return queue.NewLoop(cfg.Agent, s, cfg.Now, cfg.Slog), nil
 }
 
-// Memory is a machine without a file, for simulations. It plays the log from second
-// base on, where it stands when the market starts; start has whole seconds. over is as
-// in Config.
+// Memory is a machine without a file, for simulations. It plays the log from second base on, where
+// it stands when the market starts; start has whole seconds. over is as in Config.
 func Memory(r *workload.Replay, base int64, start time.Time, over bool) queue.System {
 	return &machine{state: saved{Start: start.UTC(), Base: base, Checked: base}, m: r.Machine(base), over: over}
 }

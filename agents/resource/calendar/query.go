@@ -8,8 +8,7 @@ type Share struct {
 	Capacity int
 }
 
-// Free is the least number of cores free at any instant of [start, end), from 0
-// to the capacity.
+// Free is the least number of cores free at any instant of [start, end), from 0 to the capacity.
 func (c *Calendar) Free(start, end time.Time) int {
 	return c.clamp(c.free.Free(floor(start), ceil(end)))
 }
@@ -22,9 +21,8 @@ func (c *Calendar) Load(t time.Time) Share {
 
 func (c *Calendar) clamp(free int) int { return min(max(free, 0), c.capacity) }
 
-// Earliest is the first start, not before notBefore, of a slot of that wall time
-// which ends by the deadline and over which the cores are free. It is notBefore
-// itself or a whole second, in UTC.
+// Earliest is the first start, not before notBefore, of a slot of that wall time which ends by the
+// deadline and over which the cores are free. It is notBefore itself or a whole second, in UTC.
 func (c *Calendar) Earliest(notBefore, deadline time.Time, wall time.Duration, cores int) (time.Time, bool) {
 	if wall <= 0 || cores < 1 || cores > c.capacity || notBefore.Add(wall).After(deadline) {
 		return time.Time{}, false

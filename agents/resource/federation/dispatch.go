@@ -18,9 +18,8 @@ type floor struct {
 	past  map[string]*run // that have, likewise
 }
 
-// Capacity is what the site has for jobs at the moment, for its bids. A job that found no
-// modules, or lost them, waits here. One that the site has taken is coming until its input is
-// here, or late.
+// Capacity is what the site has for jobs at the moment, for its bids. A job that found no modules,
+// or lost them, waits here. One that the site has taken is coming until its input is here, or late.
 func (s *Site) Capacity() english.Capacity {
 	c := english.Capacity{Free: s.cfg.Modules - s.claimed()}
 	for _, r := range s.victims(message.MaxLevels + 1) { // as many as there is room for in memory
@@ -81,8 +80,7 @@ func (s *floor) occupied() (n int) {
 	return n
 }
 
-// dispatch lets jobs begin and go on, the most urgent ones first, and suspends jobs for
-// them.
+// dispatch lets jobs begin and go on, the most urgent ones first, and suspends jobs for them.
 func (s *floor) dispatch(now time.Time) protocol.Output {
 	var out protocol.Output
 	blocked := message.MaxLevels + 1

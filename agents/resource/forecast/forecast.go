@@ -43,8 +43,7 @@ func (s Score) Rate() (float64, bool) {
 
 func (s Score) plus(x Score) Score { return Score{s.Told + x.Told, s.Held + x.Held} }
 
-// Forecast owns what a site has learnt about its jobs. The zero value has learnt
-// nothing.
+// Forecast owns what a site has learnt about its jobs. The zero value has learnt nothing.
 type Forecast struct {
 	waits  [Clusters]Series // seconds
 	runs   [Clusters]Series // parts of the requested time, in units of 1/partUnit
@@ -92,6 +91,5 @@ func (f *Forecast) Total() Score {
 // Waits returns the history of waits of a class, read-only.
 func (f *Forecast) Waits(cluster int) *Series { return &f.waits[cluster] }
 
-// Runs returns the history of run times of a class, in millionths of the requested
-// time, read-only.
+// Runs returns the history of run times of a class, in millionths of the requested time, read-only.
 func (f *Forecast) Runs(cluster int) *Series { return &f.runs[cluster] }

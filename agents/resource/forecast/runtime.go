@@ -7,8 +7,7 @@ const partUnit = 1_000_000
 // partUnit fits into 63 bits.
 const maxRequested = 1 << 40
 
-// Claim is a running job: it occupies Cores since second Start, for at most Requested
-// seconds.
+// Claim is a running job: it occupies Cores since second Start, for at most Requested seconds.
 type Claim struct {
 	Cores     int
 	Start     int64
@@ -36,10 +35,9 @@ func (f *Forecast) Ended(cores int, requested, run int64) {
 	f.runs[Cluster(cores)].Learn((run*partUnit + requested - 1) / requested)
 }
 
-// BusyUntil is the latest end of a running job at that level: its requested end, or
-// earlier if jobs of its size end earlier once they have run for as long a part of their
-// requested time. It is after now, except for a job that has outlasted its requested
-// time.
+// BusyUntil is the latest end of a running job at that level: its requested end, or earlier if jobs
+// of its size end earlier once they have run for as long a part of their requested time. It is
+// after now, except for a job that has outlasted its requested time.
 func (f *Forecast) BusyUntil(c Claim, now int64, l Level) int64 {
 	if now >= c.end() || !c.sensible() {
 		return c.end()

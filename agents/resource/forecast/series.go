@@ -84,8 +84,7 @@ func (s *Series) Bound(l Level) (int64, bool) {
 	return s.order.at(k), true
 }
 
-// BoundAbove is Bound for values that are known to exceed x: only observations above x
-// count.
+// BoundAbove is Bound for values that are known to exceed x: only observations above x count.
 func (s *Series) BoundAbove(x int64, l Level) (int64, bool) {
 	below := s.order.upTo(x)
 	k, ok := l.Rank(s.Len() - below)
@@ -104,8 +103,7 @@ func (s *Series) Within(x int64, confidence float64) (float64, bool) {
 	return Covered(s.Len(), s.order.upTo(x), confidence), true
 }
 
-// WithinAbove is Within for values that are known to exceed low: only observations above
-// low count.
+// WithinAbove is Within for values that are known to exceed low: only observations above low count.
 func (s *Series) WithinAbove(low, x int64, confidence float64) (float64, bool) {
 	below := s.order.upTo(low)
 	n := s.Len() - below

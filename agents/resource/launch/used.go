@@ -8,12 +8,11 @@ import (
 	"ramp/protocol/message"
 )
 
-// Used combines the launches of a reservation into one status, from which usage is
-// settled instead of the batch system's report on the slot. The last launch says how
-// the unit ended, the usage is the sum, and the share the least of all. Before the
-// end of the slot the unit still runs, since another launch may follow, unless the
-// launch has ended it or the buyer has released the unit. It is false if no launch counts,
-// see counts, and the unit is not released.
+// Used combines the launches of a reservation into one status, from which usage is settled instead
+// of the batch system's report on the slot. The last launch says how the unit ended, the usage is
+// the sum, and the share the least of all. Before the end of the slot the unit still runs, since
+// another launch may follow, unless the launch has ended it or the buyer has released the unit. It
+// is false if no launch counts, see counts, and the unit is not released.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
 	var runs []*job
 	released := false
@@ -109,8 +108,7 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// Measure asks for the current usage of the program that runs in a reservation;
-// false: none runs.
+// Measure asks for the current usage of the program that runs in a reservation; false: none runs.
 func (s *Site) Measure(reservation string) (protocol.Output, bool) {
 	for _, j := range s.jobs.in(reservation) {
 		if j.Stage == message.StageSubmitted {

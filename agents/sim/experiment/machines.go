@@ -35,8 +35,7 @@ type realLog struct {
 	log  *workload.Log
 }
 
-// source is the real log of a machine of table 1, and the second from which base times
-// count.
+// source is the real log of a machine of table 1, and the second from which base times count.
 type source struct {
 	path   string
 	replay *workload.Replay
@@ -47,9 +46,8 @@ type source struct {
 // cleaned log begins late (specs §1.4).
 const busyShare = 0.6
 
-// LoadLogs reads the logs of a directory, whose file names contain the machine's name. It
-// replaces missing logs, or all if dir is empty, by synthetic ones. Errors name file and
-// line.
+// LoadLogs reads the logs of a directory, whose file names contain the machine's name. It replaces
+// missing logs, or all if dir is empty, by synthetic ones. Errors name file and line.
 func LoadLogs(dir string) (*Logs, error) {
 	l := &Logs{dir: dir}
 	sources := map[string]source{}

@@ -55,8 +55,7 @@ func (m *Market) order(u *User) {
 	}
 }
 
-// togetherEvery is how many orders of a user pass until one whose units must begin
-// together.
+// togetherEvery is how many orders of a user pass until one whose units must begin together.
 const togetherEvery = 3
 
 // draw draws a user's request: units, cores and a window, which is soon if the run must
@@ -99,8 +98,7 @@ func (m *Market) cancel(u *User) {
 	}
 }
 
-// owner is the person behind a user agent. It approves every other set that needs
-// approval.
+// owner is the person behind a user agent. It approves every other set that needs approval.
 type owner struct{ user *User }
 
 // Receive takes progress reports.

@@ -1,7 +1,6 @@
-// Package slurmtest runs a real Slurm cluster on one machine for tests: munged,
-// slurmctld and a slurmd for each simulated node, all below one directory, without
-// systemd or cgroups. It needs root and the packages munge, slurm-client,
-// slurmctld, slurmd and slurm-wlm-basic-plugins.
+// Package slurmtest runs a real Slurm cluster on one machine for tests: munged, slurmctld and a
+// slurmd for each simulated node, all below one directory, without systemd or cgroups. It needs
+// root and the packages munge, slurm-client, slurmctld, slurmd and slurm-wlm-basic-plugins.
 //
 // The daemons are children of the test, and die with it.
 package slurmtest
@@ -28,9 +27,8 @@ type Options struct {
 	Nodes   int    // 4 if 0
 	Cores   int    // of each node, 16 if 0
 	Threads int    // of each core, 1 if 0
-	// Enter is a prefix of every command but munged, such as nsenter --net=PATH, so
-	// that the cluster has its own network namespace, which needs an address besides
-	// the loopback's.
+	// Enter is a prefix of every command but munged, such as nsenter --net=PATH, so that the
+	// cluster has its own network namespace, which needs an address besides the loopback's.
 	Enter []string
 }
 
