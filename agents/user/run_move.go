@@ -73,7 +73,7 @@ func (r *runs) dropLost(now time.Time, x *run) protocol.Output {
 	var out protocol.Output
 	for i := range x.view.Units {
 		if u := &x.view.Units[i]; u.Lost {
-			failLost(now, u, "the program is ended")
+			failLost(now, u, "its program was ended")
 			out = out.Join(r.stopFor(now, x.view.ID, u.Unit))
 		}
 	}
