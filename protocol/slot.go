@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -76,6 +77,27 @@ type Properties struct {
 	NodeDisk   int    `json:"node_disk_gb,omitempty"`
 	Cores      int    `json:"cores"`
 	NodeCores  int    `json:"node_cores,omitempty"` // cores per node
+}
+
+// Validate reports whether every figure can be told to others.
+func (p Properties) Validate() error {
+	for _, f := range []struct {
+		key     string
+		n, most int
+	}{
+		{"cpu_speed_mhz", p.CPUSpeed, math.MaxInt32},
+		{"bandwidth_mbits", p.Bandwidth, math.MaxInt32},
+		{"ram_per_core_mb", p.RAMPerCore, math.MaxInt32},
+		{"total_disk_gb", p.TotalDisk, math.MaxInt32},
+		{"node_disk_gb", p.NodeDisk, math.MaxInt32},
+		{"node_cores", p.NodeCores, MaxCores},
+		{"cores", p.Cores, MaxCores},
+	} {
+		if f.n < 0 || f.n > f.most {
+			return fmt.Errorf("%s %d: want 0..%d", f.key, f.n, f.most)
+		}
+	}
+	return nil
 }
 
 // Objective says which of the sets that satisfy a request is best.

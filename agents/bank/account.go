@@ -15,13 +15,7 @@ func (r *Role) balance(now time.Time, m protocol.Message) protocol.Output {
 	if !ok {
 		return refused(r.cfg.ID, m, protocol.CodeAccount, "no such account")
 	}
-	lines := Balances(a)
-	if a.Standing == ledger.StandingFrozen { // its owner asks for what can be spent
-		for i := range lines {
-			lines[i].Available, lines[i].Spendable = min(0, lines[i].Available), 0
-		}
-	}
-	return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Inform, message.Balances{Accounts: lines})}}
+	return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Inform, message.Balances{Accounts: Balances(a)})}}
 }
 
 // Balances are the lines of an account as messages have them.

@@ -39,6 +39,7 @@ func isElsewhere(a string) bool {
 
 const (
 	LedgerName      = "ledger.db"
+	FoundedName     = "init.finished" // what 'ramp bank init' was asked for, once it has finished
 	CurrencyPattern = `^[A-Z]{3,8}$`
 )
 
@@ -47,9 +48,12 @@ func (c *Config) CheckBank(path string) error {
 	if c.Bank == nil || len(c.Bank.Currencies) == 0 {
 		return exit.Fail(exit.Usage, c.KindHint("bank", "write 'bank: {currencies: [CPU]}'"), "configuration %s is not a bank's", path)
 	}
-	for _, cur := range c.Bank.Currencies {
+	for i, cur := range c.Bank.Currencies {
 		if !regexp.MustCompile(CurrencyPattern).MatchString(cur) {
 			return exit.Fail(exit.Usage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
+		}
+		if slices.Contains(c.Bank.Currencies[:i], cur) {
+			return exit.Fail(exit.Usage, "", "configuration %s: bank.currencies: %q is there twice", path, cur)
 		}
 	}
 	switch kind, where, _ := strings.Cut(c.Bank.Store, ":"); {
@@ -59,6 +63,37 @@ func (c *Config) CheckBank(path string) error {
 	}
 	if d := time.Duration(c.Bank.Reports); d != 0 && (d < ledger.LeastReportWithin || d > protocol.ReportWithin) {
 		return exit.Fail(exit.Usage, "", "configuration %s: bank.report_within: %s: want %s..%s", path, d, ledger.LeastReportWithin, protocol.ReportWithin)
+	}
+	return nil
+}
+
+// checkBank returns an error unless a configuration is a bank's and valid, and there is what
+// it names.
+func (c *Config) checkBank(path string) error {
+	if err := c.CheckBank(path); err != nil {
+		return err
+	}
+	if e := c.Bank.Enrol; e != nil {
+		for _, name := range []string{"ca.pem", "ca.key"} {
+			if file := filepath.Join(c.Path(e.Authority), name); !IsThere(file) {
+				return exit.Fail(exit.Usage, "", "configuration %s: bank.enrol.authority: there is no %s", path, file)
+			}
+		}
+	}
+	if strings.HasPrefix(c.Bank.Store, "etcd:") {
+		return nil
+	}
+	ledger := c.DataFile()
+	if in := filepath.Dir(ledger); !IsThere(in) {
+		return exit.Fail(exit.Usage, "", "configuration %s: bank.store: there is no directory %s", path, in)
+	}
+	return c.LedgerThere(ledger)
+}
+
+// LedgerThere returns an error if a ledger's file is missing although 'ramp bank init' made it.
+func (c *Config) LedgerThere(file string) error {
+	if IsThere(c.Path(FoundedName)) && !IsThere(file) {
+		return exit.Fail(exit.Failed, "bring it back, or restore a backup: 'ramp bank restore'", "the ledger %s is missing", file)
 	}
 	return nil
 }

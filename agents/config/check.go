@@ -81,7 +81,7 @@ func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust 
 		_, err := cfg.UserRole(cred, trust)
 		return err
 	case "bank":
-		return cfg.CheckBank(file)
+		return cfg.checkBank(file)
 	}
 	if cfg.Resource == nil {
 		return exit.Fail(exit.Usage, cfg.KindHint("resource", "write a section 'resource:'"), "configuration %s is not a resource's", file)

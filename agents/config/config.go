@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,9 +237,46 @@ func Read(path string) (*Config, error) {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, exit.Fail(exit.Usage, "", "configuration %s: want one document, without '---'", path)
 	}
+	if key := cutKey(b, &c); key != "" {
+		return nil, exit.Fail(exit.Usage, "docs/OPERATIONS.md lists every key", "configuration %s: %s: want a whole number", path, key)
+	}
 	c.Dir = filepath.Dir(path)
 	c.Defaults()
 	return &c, nil
+}
+
+// cutKey names a key whose number was cut to a whole one, which the YAML reader does without a word.
+func cutKey(text []byte, c *Config) string {
+	var want, got any
+	b, err := yaml.Marshal(c)
+	if err = errors.Join(err, yaml.Unmarshal(text, &want), yaml.Unmarshal(b, &got)); err != nil {
+		return err.Error()
+	}
+	return cut("", want, got)
+}
+
+func cut(key string, want, got any) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, _ := got.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			if in := cut(strings.TrimPrefix(key+"."+k, "."), w[k], g[k]); in != "" {
+				return in
+			}
+		}
+	case []any:
+		g, _ := got.([]any)
+		for i := range min(len(w), len(g)) {
+			if in := cut(fmt.Sprintf("%s[%d]", key, i), w[i], g[i]); in != "" {
+				return in
+			}
+		}
+	case float64:
+		if _, whole := got.(int); w != math.Trunc(w) && (whole || got == nil) {
+			return key
+		}
+	}
+	return ""
 }
 
 // YAMLError is an error of the YAML reader in one line. It names keys instead of Go types.

@@ -81,10 +81,14 @@ func WriteCA(dir string, ca *identity.CA) error {
 // WriteNew writes a file that must not exist yet.
 func WriteNew(path string, b []byte, mode os.FileMode) error {
 	part := path + ".part"
-	if err := errors.Join(os.WriteFile(part, b, mode), os.Chmod(part, mode)); err != nil {
+	err := os.WriteFile(part, b, mode)
+	if err == nil {
+		err = os.Chmod(part, mode)
+	}
+	if err != nil {
 		return errors.Join(cannotWrite(err), os.RemoveAll(part))
 	}
-	err := os.Link(part, path) // whole or not at all, and never over another file
+	err = os.Link(part, path) // whole or not at all, and never over another file
 	if errors.Is(err, fs.ErrExist) {
 		err = exit.Fail(exit.Usage, "choose another name, or remove it first", "%s exists already", path)
 	} else if err != nil {

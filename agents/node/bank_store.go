@@ -58,7 +58,11 @@ func (n *Node) openStore(ctx context.Context, wait bool) (openedLedger, error) {
 	return openedLedger{}, exit.Fail(exit.Usage, "", "bank.store: %q: want bbolt:PATH or etcd:HOST,HOST", n.Cfg.Bank.Store)
 }
 
+// openFile opens a ledger in a file. Once 'ramp bank init' has finished, there is one.
 func (n *Node) openFile(path string) (openedLedger, error) {
+	if err := n.Cfg.LedgerThere(path); err != nil {
+		return openedLedger{}, err
+	}
 	db, err := waitingForCommands(func() (*ledgerdb.DB, error) { return ledgerdb.Open(path) })
 	if err != nil {
 		return openedLedger{}, JournalError(err)

@@ -282,15 +282,7 @@ func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer n.settings.watch(ctx)()
-	n.Log.Info("ready", "agent", n.Cred.ID, "addresses", n.Mesh.Addresses(), "socket", control.SocketPath(n.Cfg.Dir))
-	addresses := strings.Join(n.Mesh.Addresses(), "\n") + "\n"
-	if err := config.ReplaceFile(filepath.Join(n.Cfg.Dir, addressesName), []byte(addresses), 0o644); err != nil { // the disk is full, but decisions that are on it can still be sent
-		n.Log.Error("cannot write the file of addresses", "err", err)
-	}
-	if len(n.Cfg.Bootstrap) == 0 && !n.Cfg.MDNS {
-		n.Log.Info("no bootstrap addresses: other agents join by the addresses of this one", "file", filepath.Join(n.Cfg.Dir, addressesName))
-	}
-	if err := n.ready(background.Ready{Agent: n.Cred.ID, Addresses: n.Mesh.Addresses()}); err != nil {
+	if err := n.tellReady(ctx); err != nil {
 		return err
 	}
 	select {
@@ -308,4 +300,21 @@ func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 		err = server.Close()
 	}
 	return errors.Join(err, os.RemoveAll(control.SocketPath(n.Cfg.Dir)))
+}
+
+// tellReady reports that the daemon is ready, once its state is loaded.
+func (n *Node) tellReady(ctx context.Context) error {
+	err := n.Runner.Do(ctx, func(time.Time, agents.Role) protocol.Output { return protocol.Output{} })
+	if errors.Is(err, agents.ErrStopped) {
+		return nil // it could not be loaded, which ends the daemon
+	}
+	n.Log.Info("ready", "agent", n.Cred.ID, "addresses", n.Mesh.Addresses(), "socket", control.SocketPath(n.Cfg.Dir))
+	addresses := strings.Join(n.Mesh.Addresses(), "\n") + "\n"
+	if err := config.ReplaceFile(filepath.Join(n.Cfg.Dir, addressesName), []byte(addresses), 0o644); err != nil { // the disk is full, but decisions that are on it can still be sent
+		n.Log.Error("cannot write the file of addresses", "err", err)
+	}
+	if len(n.Cfg.Bootstrap) == 0 && !n.Cfg.MDNS {
+		n.Log.Info("no bootstrap addresses: other agents join by the addresses of this one", "file", filepath.Join(n.Cfg.Dir, addressesName))
+	}
+	return n.ready(background.Ready{Agent: n.Cred.ID, Addresses: n.Mesh.Addresses()})
 }

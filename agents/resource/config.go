@@ -112,6 +112,9 @@ func (c Config) Validate() error {
 	if n := c.Properties.Cores; n < 1 || n > protocol.MaxCores {
 		return fmt.Errorf("resource: cores %d: want 1..%d", n, protocol.MaxCores)
 	}
+	if err := c.Properties.Validate(); err != nil {
+		return fmt.Errorf("resource: %w", err)
+	}
 	if err := c.Price.Validate(); err != nil {
 		return fmt.Errorf("resource: %w", err)
 	}

@@ -239,7 +239,8 @@ func (l *Ledger) Account(id protocol.AgentID) (Account, bool) {
 	return l.AccountAt(row.Instant(l.books.state.time), id)
 }
 
-// AccountAt is the account of an agent at a time, with its income until then.
+// AccountAt is the account of an agent at a time, with its income until then. Of a frozen one
+// nothing is available.
 func (l *Ledger) AccountAt(now time.Time, id protocol.AgentID) (Account, bool) {
 	a := l.books.accounts[id]
 	if a == nil {
@@ -258,6 +259,9 @@ func (l *Ledger) AccountAt(now time.Time, id protocol.AgentID) (Account, bool) {
 		if v.Group != "" && l.books.policies[n.currency].Kind == PolicyBarter {
 			b.Group, b.Spendable = v.Group, l.Groups.purse(now, a, n.currency).available()
 			b.Pays = l.Groups.memberOf[id].member(id).Pays
+		}
+		if v.Standing == StandingFrozen {
+			b.Available, b.Spendable = min(0, b.Available), 0
 		}
 		v.Lines = append(v.Lines, b)
 	}

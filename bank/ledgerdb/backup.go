@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -75,6 +76,9 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 // the new length of the file. No process may have it open. The old file stays until the
 // new one is complete and has been read.
 func Compact(path string) (before, after int64, err error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to // a link stays one
+	}
 	db, err := Open(path)
 	if err != nil {
 		return 0, 0, err

@@ -138,11 +138,12 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		return bad(err)
 	}
 	s.Agent, s.NotAfter = cred.ID, cred.Chain[0].NotAfter.UTC()
-	if err := cfg.Vouched(cred); err != nil {
-		return bad(err)
-	}
+	vouched := cfg.Vouched(cred)
 	d, running := control.Meet(dir)
 	if !running {
+		if vouched != nil {
+			return bad(vouched)
+		}
 		if who, err := boltfile.Holder(cfg.DataFile()); err == nil && who != nil {
 			return bad(fmt.Errorf("%w, and does not answer; see 'ramp doctor'", who))
 		}
@@ -154,6 +155,9 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if err := control.Agent.Ask(ctx, d, struct{}{}, s.Live); err != nil {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
+	}
+	if vouched != nil {
+		return bad(vouched)
 	}
 	s.Mismatch = otherRules(ctx, cfg, d)
 	if s.Health, s.Why = liveHealth(s); s.Health != doctor.Good || s.Live.Standby() {

@@ -166,7 +166,7 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err := f.open(c, call, &a); err != nil {
 		return a, err
 	}
-	return a, os.Rename(filepath.Join(f.dir, unfinishedName), filepath.Join(f.dir, finishedName))
+	return a, os.Rename(filepath.Join(f.dir, unfinishedName), filepath.Join(f.dir, config.FoundedName))
 }
 
 // checkWords rejects flags that would otherwise fail when half of the bank is made.

@@ -12,11 +12,10 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// Files that mark a directory in which init has begun, or has finished. They hold what was asked
-// for, so that the same command is recognised. The lock belongs to the running command.
+// The mark of a directory in which init has begun; it becomes config.FoundedName. It holds what
+// was asked for, so that the same command is recognised. The lock belongs to the running command.
 const (
 	unfinishedName = "init.unfinished"
-	finishedName   = "init.finished"
 	foundingName   = "init.lock"
 )
 
@@ -32,7 +31,7 @@ func (f founding) asked() string {
 
 // finished reports whether the same command has finished here before.
 func (f founding) finished() bool {
-	b, err := os.ReadFile(filepath.Join(f.dir, finishedName))
+	b, err := os.ReadFile(filepath.Join(f.dir, config.FoundedName))
 	return err == nil && strings.TrimSuffix(string(b), foundsLedger) == f.asked()
 }
 

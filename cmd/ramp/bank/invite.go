@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -81,7 +82,11 @@ otherwise the command ends with 4.`,
 			if err := askBank(c, control.Invite, q, &a); err != nil {
 				return err
 			}
-			if err := join.WriteNew(f.out, []byte(a.Invitation), 0o600); err != nil {
+			err = join.WriteNew(f.out, []byte(a.Invitation), 0o600)
+			if err != nil && a.ID != "" { // nobody has its token
+				err = errors.Join(err, askBank(c, control.Withdraw, control.WithdrawCall{ID: a.ID}, &control.OperatorEntry{}))
+			}
+			if err != nil {
 				return err
 			}
 			a.File = f.out
