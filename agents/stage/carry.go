@@ -138,8 +138,7 @@ func openHalf(dir *os.Root, half string) (*os.File, error) {
 	}
 }
 
-// halfName names the partial file: beside the final one, and different from that of any
-// other file.
+// halfName names the partial file: beside the final one, and different from that of any other file.
 func halfName(f protocol.StagedFile) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.SHA256))
 	return ".ramp-" + hex.EncodeToString(sum[:16]) + ".part"
@@ -186,8 +185,7 @@ func there(dir *os.Root, name string, d digest) bool {
 	return err == nil && d.right()
 }
 
-// Describe reads a file to announce it under a path. It refuses a pipe without waiting
-// for it.
+// Describe reads a file to announce it under a path. It refuses a pipe without waiting for it.
 func Describe(source, path string) (protocol.StagedFile, error) {
 	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -16,10 +16,9 @@ const (
 	flushHint = 2       // SYNC_FILE_RANGE_WRITE: start without waiting
 )
 
-// receive copies a number of bytes from a stream to the end of a file, which has at
-// bytes, and into a hash, as long as they keep coming. It reads, hashes and writes
-// concurrently, so that the slowest decides the time. On an error the file has all
-// received bytes.
+// receive copies a number of bytes from a stream to the end of a file, which has at bytes, and into
+// a hash, as long as they keep coming. It reads, hashes and writes concurrently, so that the
+// slowest decides the time. On an error the file has all received bytes.
 func receive(s Stream, file *os.File, h hash.Hash, at, n int64) error {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
 	size := min(n, chunk)
@@ -69,8 +68,7 @@ func (r *receiving) piece(b []byte) (int, error) {
 	return got, errors.Join(err, failed)
 }
 
-// fill reads until b is full. It extends the deadline while bytes come, but not for each
-// read.
+// fill reads until b is full. It extends the deadline while bytes come, but not for each read.
 func (r *receiving) fill(b []byte) (int, error) {
 	n := 0
 	for n < len(b) {

@@ -6,8 +6,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// tally tracks the missing inputs of a job, so that an arriving input needs no look at
-// all others.
+// tally tracks the missing inputs of a job, so that an arriving input needs no look at all others.
 type tally struct {
 	missing map[string]bool
 	told    time.Time // when the role was last informed
@@ -16,9 +15,8 @@ type tally struct {
 // tellPeriod is the time between two reports of missing inputs to the role.
 const tellPeriod = time.Second
 
-// arrived notes an input, and reports the number of missing ones to the role from time
-// to time. Before it reports 0, it checks the disk; if it cannot, the role asks again by
-// itself.
+// arrived notes an input, and reports the number of missing ones to the role from time to time.
+// Before it reports 0, it checks the disk; if it cannot, the role asks again by itself.
 func (d *Depot) arrived(g Grant, path string) {
 	n, tell, err := d.strike(g, path)
 	if err == nil && n == 0 {

@@ -78,8 +78,7 @@ func (r *cancels) start(now time.Time, row *Row, unit int) protocol.Output {
 	return out.Join(r.report(row))
 }
 
-// warnAt is when the owner learns that the seller does not answer; zero: it has
-// learnt that.
+// warnAt is when the owner learns that the seller does not answer; zero: it has learnt that.
 func (c *cancellation) warnAt() time.Time {
 	if c.tries >= maxCancelTries {
 		return time.Time{}
@@ -198,8 +197,7 @@ func (r *cancels) answered(c *cancellation, m protocol.Message) protocol.Output 
 	return out
 }
 
-// end ends a cancellation. Its unit is settled again, unless it was refunded or has
-// ended since.
+// end ends a cancellation. Its unit is settled again, unless it was refunded or has ended since.
 func (r *cancels) end(c *cancellation) protocol.Output {
 	delete(r.by, c.key)
 	if u := c.unit(); u.State == StateCancelling {

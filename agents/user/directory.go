@@ -106,9 +106,8 @@ func (d *directory) list(now time.Time, kind protocol.Kind) []Known {
 	return list
 }
 
-// terms picks the bank and currency that most of the sellers accept, among those
-// wanted; empty: those of all known banks. Ties go to the order of wanted, then to
-// the smaller bank ID.
+// terms picks the bank and currency that most of the sellers accept, among those wanted; empty:
+// those of all known banks. Ties go to the order of wanted, then to the smaller bank ID.
 func (d *directory) terms(now time.Time, wanted []protocol.Terms, sellers []Known) (protocol.Terms, error) {
 	if len(wanted) == 0 {
 		for _, b := range d.list(now, protocol.KindBank) {
@@ -200,8 +199,7 @@ func modeWords(modes []protocol.Mode) string {
 	return strings.Join(list, ", ")
 }
 
-// modesOf are the modes in which a bank settles a currency; nil if the bank is not
-// known.
+// modesOf are the modes in which a bank settles a currency; nil if the bank is not known.
 func (d *directory) modesOf(now time.Time, terms protocol.Terms) []protocol.Mode {
 	k, ok := d.known[terms.Bank]
 	if !ok || k.gone(now) {

@@ -11,9 +11,8 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// TableFailures has one row per seller that has kept silent instead of holding or
-// signing what it had offered. It is this agent's own experience: it tells no other
-// agent.
+// TableFailures has one row per seller that has kept silent instead of holding or signing what it
+// had offered. It is this agent's own experience: it tells no other agent.
 const TableFailures = "failures"
 
 // Rules and bounds of failures.
@@ -56,8 +55,7 @@ func (f *failures) atLeast(now time.Time, n int) func(protocol.AgentID) bool {
 	return func(id protocol.AgentID) bool { return f.of(now, id) >= n }
 }
 
-// note takes the silences of a purchase. A seller that votes in time after all has
-// not failed.
+// note takes the silences of a purchase. A seller that votes in time after all has not failed.
 func (f *failures) note(now time.Time, conversation string, list []reserve.Silence) protocol.Output {
 	for _, s := range list {
 		if len(f.owed) < maxOwed {

@@ -122,8 +122,7 @@ func (r *purchases) restoreList(t protocol.Tables, now time.Time) (protocol.Outp
 	return protocol.Output{Send: []protocol.Message{whereabouts(r.cfg.self(), r.last)}}, nil
 }
 
-// remembered are the sellers that are known and those of the last shortlist; short: there
-// are such.
+// remembered are the sellers that are known and those of the last shortlist; short: there are such.
 func (r *purchases) remembered(now time.Time) (list []Known, short bool) {
 	list = r.directory.list(now, protocol.KindResource)
 	for _, x := range r.last {
@@ -143,8 +142,7 @@ func (r *purchases) sellers(now time.Time) ([]Known, bool) {
 	return r.remembered(now)
 }
 
-// listed records what an index has brought about a seller, unless a later presence is
-// known.
+// listed records what an index has brought about a seller, unless a later presence is known.
 func (d *directory) listed(now time.Time, r message.Record) {
 	old, met := d.known[r.Seller]
 	if met && r.Presence.Counter < old.presence().Counter || !met && !d.hasRoom(now) {

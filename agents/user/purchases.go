@@ -23,8 +23,7 @@ const (
 	maxEnded     = 1 << 16 // ended ones whose IDs are remembered; beyond, the oldest ID can be used again
 )
 
-// purchases holds the purchases that are under way, and the IDs of those that have
-// ended.
+// purchases holds the purchases that are under way, and the IDs of those that have ended.
 type purchases struct {
 	cfg       *Config
 	directory *directory
@@ -359,8 +358,7 @@ func (r *purchases) restore(now time.Time, row *Row, saved reserve.Saved, signed
 	return r.advance(now, p, out), nil
 }
 
-// reopen verifies saved signatures as of when they were made: a certificate may
-// have expired since.
+// reopen verifies saved signatures as of when they were made: a certificate may have expired since.
 func (r *purchases) reopen(s reserve.Saved) (o reserve.Reopened, err error) {
 	trust := r.cfg.Trust
 	if o.Bundle, err = contract.OpenBundle(s.Bundle, trust, s.SignedAt); err != nil {

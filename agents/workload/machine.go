@@ -28,11 +28,10 @@ var (
 // are refused with ErrFull.
 const MaxReservations = 1 << 16
 
-// Machine plays a log as a live batch system. At its base instant it is in the recorded
-// state: the same jobs run and wait. From there on jobs arrive and run as recorded, but
-// the machine decides when they start: first come, first served with EASY back-filling
-// around the sold slots, so that sales change the machine's future. After the end of the
-// log the machine is empty.
+// Machine plays a log as a live batch system. At its base instant it is in the recorded state: the
+// same jobs run and wait. From there on jobs arrive and run as recorded, but the machine decides
+// when they start: first come, first served with EASY back-filling around the sold slots, so that
+// sales change the machine's future. After the end of the log the machine is empty.
 //
 //   - A job larger than the machine counts as large as the machine.
 //   - If a log has more jobs running at the base than fit, nothing starts until enough
@@ -41,8 +40,7 @@ const MaxReservations = 1 << 16
 //     its cores: then the machine ends it, like a batch system at its limit. So a sold
 //     slot is always honoured, except where jobs exceed the machine at the base.
 //
-// The same calls in the same order give the same machine. It is not safe for
-// concurrent use.
+// The same calls in the same order give the same machine. It is not safe for concurrent use.
 type Machine struct {
 	s        *scheduler
 	arrivals []arrival // still to come, by time

@@ -20,9 +20,8 @@ type Step struct {
 // zero, since real logs sometimes exceed their machine. The first step also holds before
 // its instant, and the last step holds without end.
 //
-// Steps are stored in blocks of at most maxBlock with their least and most values, so
-// that a query over n steps reads about maxBlock + n/maxBlock numbers, and a change
-// costs no more.
+// Steps are stored in blocks of at most maxBlock with their least and most values, so that a query
+// over n steps reads about maxBlock + n/maxBlock numbers, and a change costs no more.
 type Profile struct {
 	blocks []block // never empty
 }
@@ -101,9 +100,8 @@ func (p *Profile) Free(start, end int64) int {
 	return least
 }
 
-// Earliest is the first instant t ≥ from at which cores are free over
-// [t, t+wall) and t+wall ≤ until; Forever as until means no limit. A wall time
-// below one second counts as one.
+// Earliest is the first instant t ≥ from at which cores are free over [t, t+wall) and t+wall ≤
+// until; Forever as until means no limit. A wall time below one second counts as one.
 func (p *Profile) Earliest(from, until, wall int64, cores int) (int64, bool) {
 	wall = max(wall, 1)
 	for t, ok := from, true; ok && t <= until-wall; {

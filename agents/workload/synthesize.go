@@ -47,15 +47,14 @@ func (s Synthesis) Validate() error {
 	return nil
 }
 
-// Synthesize makes a log by the model of Lublin and Feitelson. It draws sizes, run times
-// and gaps as published. The model has no requested times: they are between one and five
-// times the run time, rounded up to usual values. The waits result from EASY
-// back-filling on a machine that is empty at Start (allow it a day). With a Load,
-// Synthesize draws jobs until they request that share of the machine over Duration, and
-// scales all gaps alike to fill it, so that the day cycle stays. The published gaps
-// sometimes leave a machine idle for a day; several Typeless models, which arrive
-// independently, leave it idle less and keep sizes, run times and day cycle. The same
-// random source gives the same log. More than MaxJobs jobs are an error.
+// Synthesize makes a log by the model of Lublin and Feitelson. It draws sizes, run times and gaps
+// as published. The model has no requested times: they are between one and five times the run time,
+// rounded up to usual values. The waits result from EASY back-filling on a machine that is empty at
+// Start (allow it a day). With a Load, Synthesize draws jobs until they request that share of the
+// machine over Duration, and scales all gaps alike to fill it, so that the day cycle stays. The
+// published gaps sometimes leave a machine idle for a day; several Typeless models, which arrive
+// independently, leave it idle less and keep sizes, run times and day cycle. The same random source
+// gives the same log. More than MaxJobs jobs are an error.
 func Synthesize(s Synthesis, r *rand.Rand) (*Log, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -140,8 +139,7 @@ func (s Synthesis) after(d drawn, r *rand.Rand) drawn {
 	return d
 }
 
-// request draws a requested time: people ask for more than they need, and for round
-// values.
+// request draws a requested time: people ask for more than they need, and for round values.
 func request(r *rand.Rand, run int32) int32 {
 	want := int32(math.Ceil(float64(run) * (1 + 4*r.Float64())))
 	for _, minutes := range []int32{5, 15, 30, 60, 120, 240, 480, 720, 1440, 2880} {

@@ -20,9 +20,8 @@ const (
 	maxHead     = 64 << 10              // octets of one signed head
 )
 
-// Document is the proof that a bank answers with, and the content of the file
-// proof.json: a signed head, entries with their paths to its root, and the
-// proof that its log grew from an earlier one.
+// Document is the proof that a bank answers with, and the content of the file proof.json: a signed
+// head, entries with their paths to its root, and the proof that its log grew from an earlier one.
 type Document struct {
 	Version int      `json:"proof"`   // DocumentVersion
 	Head    []byte   `json:"head"`    // DER, contract.OpenHead
@@ -57,8 +56,7 @@ func (d Document) Encode() ([]byte, error) {
 	return b, err
 }
 
-// Decode reads a document, at most MaxDocument bytes. That it is well formed
-// proves nothing yet.
+// Decode reads a document, at most MaxDocument bytes. That it is well formed proves nothing yet.
 func Decode(b []byte) (Document, error) {
 	if len(b) > MaxDocument {
 		return Document{}, fmt.Errorf("proof of %d bytes, at most %d", len(b), MaxDocument)

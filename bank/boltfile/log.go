@@ -15,9 +15,8 @@ import (
 // LogEnd is the suffix of the name of a file's log.
 const LogEnd = ".wal"
 
-// A log begins with a page that names it: magic, version (1), length (8), salt (16),
-// checksum (4). Frames follow, each at the beginning of a page, so that writing one touches no
-// other:
+// A log begins with a page that names it: magic, version (1), length (8), salt (16), checksum (4).
+// Frames follow, each at the beginning of a page, so that writing one touches no other:
 //
 //	checksum (4, CRC-32C of salt and what follows), length (4), state (16), position (8), operations
 const (
@@ -143,8 +142,7 @@ func (l *wal) append(s state, frame []byte) error {
 // behind is where the next frame begins.
 func behind(at int64, size int) int64 { return at + (int64(size)+logPage-1)/logPage*logPage }
 
-// read returns the operations that follow a state of the file, and puts the log's end behind
-// them.
+// read returns the operations that follow a state of the file, and puts the log's end behind them.
 func (l *wal) read(s state) (list [][]byte, err error) {
 	b := make([]byte, l.size)
 	if _, err := l.f.ReadAt(b, 0); err != nil {

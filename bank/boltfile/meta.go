@@ -59,8 +59,7 @@ func readMetas(f *os.File) (first, second []byte, err error) {
 	return first, second, err
 }
 
-// newestMeta is the description that bbolt uses: the whole one with the later
-// transaction.
+// newestMeta is the description that bbolt uses: the whole one with the later transaction.
 func newestMeta(f *os.File) ([]byte, error) {
 	first, err := readMeta(f, 0)
 	if err != nil {
@@ -80,8 +79,7 @@ func newestMeta(f *os.File) ([]byte, error) {
 	return second, nil
 }
 
-// anyMeta finds the second description without the first, which would have the length of
-// a page.
+// anyMeta finds the second description without the first, which would have the length of a page.
 func anyMeta(f *os.File, first error) ([]byte, error) {
 	for size := int64(leastPage); size <= mostPage; size *= 2 {
 		m, err := readMeta(f, size)

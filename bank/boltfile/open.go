@@ -83,8 +83,7 @@ func (f *Form) begin(b *File) error {
 	return err
 }
 
-// open begins a new file under another name, so that a file with this name is always
-// whole.
+// open begins a new file under another name, so that a file with this name is always whole.
 func (f *Form) open(path string) (*bbolt.DB, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,8 +121,7 @@ func (f *Form) checked(path string) (*bbolt.DB, error) {
 	return b, nil
 }
 
-// Bare opens a file as bbolt does, without lock and checks: a file that no other process
-// knows yet.
+// Bare opens a file as bbolt does, without lock and checks: a file that no other process knows yet.
 func (f *Form) Bare(path string) (b *bbolt.DB, err error) {
 	err = Guard(func() error {
 		opts := f.Options

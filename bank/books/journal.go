@@ -15,8 +15,7 @@ type Names struct {
 	accounts, currencies map[string]bool
 }
 
-// Preamble writes the beginning of a journal: its bank, and its currencies with all six
-// places.
+// Preamble writes the beginning of a journal: its bank, and its currencies with all six places.
 func Preamble(w io.Writer, bank protocol.AgentID, currencies []string) (*Names, error) {
 	n := &Names{map[string]bool{}, map[string]bool{}}
 	var b strings.Builder
@@ -52,9 +51,8 @@ func (n *Names) currency(b *strings.Builder, currency string) {
 	}
 }
 
-// Journal writes an entry as a transaction that hledger and ledger read, with the
-// balance of each account after it as an assertion that they check. An entry
-// that moves no money writes nothing.
+// Journal writes an entry as a transaction that hledger and ledger read, with the balance of each
+// account after it as an assertion that they check. An entry that moves no money writes nothing.
 func Journal(w io.Writer, e ledger.Entry) error {
 	var b strings.Builder
 	for _, leg := range e.Legs {

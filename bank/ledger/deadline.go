@@ -20,8 +20,7 @@ type deadline struct {
 	contract contractKey
 }
 
-// deadlines owns when what is open ends, and the grace after a restart, before
-// which nothing does.
+// deadlines owns when what is open ends, and the grace after a restart, before which nothing does.
 type deadlines struct {
 	queue     deadlineQueue
 	bound     int // of the queue, before stale deadlines are removed
@@ -44,8 +43,7 @@ func (dl *deadlines) await(x deadline) {
 	heap.Push(&dl.queue, x)
 }
 
-// next is when the first deadline of something open is due, which it drops stale
-// ones to find.
+// next is when the first deadline of something open is due, which it drops stale ones to find.
 func (dl *deadlines) next() (at int64, ok bool) {
 	for len(dl.queue) > 0 {
 		d := &dl.queue[0]

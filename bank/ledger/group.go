@@ -15,8 +15,7 @@ import (
 // Whole is 100 % of a share; shares are parts per million.
 const Whole int64 = decay.Million
 
-// Pays is how a member pays for its jobs (000: three ways). The numbers are
-// stored.
+// Pays is how a member pays for its jobs (000: three ways). The numbers are stored.
 type Pays byte
 
 // The ways to pay.
@@ -84,8 +83,7 @@ func (gs *Groups) groupOf(id protocol.AgentID) *group {
 	return gs.byName[name]
 }
 
-// Paying is the account of the group that pays for a user's jobs, fully or partly, if
-// there is one.
+// Paying is the account of the group that pays for a user's jobs, fully or partly, if there is one.
 func (gs *Groups) Paying(user protocol.AgentID) (protocol.AgentID, bool) {
 	g := gs.memberOf[user]
 	if g == nil || g.member(user).Pays == PaysUser {

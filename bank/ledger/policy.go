@@ -10,8 +10,7 @@ import (
 	"ramp/protocol"
 )
 
-// PolicyKind says how money comes into a currency, who pays and who earns. The numbers
-// are stored.
+// PolicyKind says how money comes into a currency, who pays and who earns. The numbers are stored.
 type PolicyKind byte
 
 // The policies. A currency without one is plain.
@@ -124,9 +123,8 @@ func (a *account) standing() Standing {
 	return StandingOpen
 }
 
-// SetStanding freezes an account, unfreezes or closes it. Only an account with nothing
-// in it, nothing held, no income and no group can be closed. Ref is the operator's
-// reason.
+// SetStanding freezes an account, unfreezes or closes it. Only an account with nothing in it,
+// nothing held, no income and no group can be closed. Ref is the operator's reason.
 func (l *Ledger) SetStanding(now time.Time, id protocol.AgentID, s Standing, ref string) (Entry, []protocol.Record, error) {
 	a, err := l.books.owner(id)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // recoveryKey is the key of the one row of TableRecovery.
 const recoveryKey = "recovery"
 
-// recovery owns whether the bank recovers from a backup, and since when its books
-// have a gap.
+// recovery owns whether the bank recovers from a backup, and since when its books have a gap.
 type recovery struct {
 	on     bool
 	backup int64 // when the last entry before recovery was made
@@ -87,12 +86,11 @@ func (rc *recovery) load(_ string, value []byte) error {
 	return err
 }
 
-// Readmit accepts a receipt that this bank signed and no longer has, in recovery only.
-// The caller has verified the bank's signature on the receipt and the user's on the
-// bundle. The payment is repeated whatever the limits are now; a receipt that
-// contradicts the bank's records is refused. A void contract needs no bundle: its
-// sellers have freed their slots and keep the receipt only, but others may bring copies
-// until settle-by, and all of them together would settle it.
+// Readmit accepts a receipt that this bank signed and no longer has, in recovery only. The caller
+// has verified the bank's signature on the receipt and the user's on the bundle. The payment is
+// repeated whatever the limits are now; a receipt that contradicts the bank's records is refused. A
+// void contract needs no bundle: its sellers have freed their slots and keep the receipt only, but
+// others may bring copies until settle-by, and all of them together would settle it.
 func (l *Ledger) Readmit(now time.Time, id protocol.ContractID, b protocol.Bundle, r protocol.Receipt) (protocol.Receipt, []protocol.Record, error) {
 	k, err := parseContract(id)
 	if r.Outcome == protocol.OutcomeVoid && b.Version == 0 {

@@ -97,8 +97,7 @@ func (n *line) encode() []byte {
 	return row.New(row.Version, 80).Agent(n.account).String(n.currency)
 }
 
-// DecodeLine reads a record of TableLines: whose balance in which currency a
-// line is.
+// DecodeLine reads a record of TableLines: whose balance in which currency a line is.
 func DecodeLine(value []byte) (protocol.AgentID, string, error) {
 	d := row.Read(value)
 	id, currency := d.Agent(), d.String(MaxCurrency)
@@ -197,7 +196,6 @@ func NumberKey(n uint64) string { return row.Key64(n) }
 // its keys in TableIndex.
 func LineKey(n uint32) string { return row.Key32(n) }
 
-// IndexKey is the key under which a block of entries of a line ends at entry
-// last: the first key not below IndexKey(line, n) has the first entry of the
-// line from n on.
+// IndexKey is the key under which a block of entries of a line ends at entry last: the first key
+// not below IndexKey(line, n) has the first entry of the line from n on.
 func IndexKey(line uint32, last uint64) string { return row.Key32(line) + row.Key64(last) }

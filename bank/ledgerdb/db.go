@@ -1,9 +1,8 @@
 // Package ledgerdb keeps a bank's ledger in one bbolt file.
 //
-// When Append returns without an error all of its records are on the disk; when it
-// refuses, none is. Each reads the live tables. History (entries, statements, outcomes
-// that have left the ledger's memory) is read by look-ups, never by scans, while appends
-// go on.
+// When Append returns without an error all of its records are on the disk; when it refuses, none
+// is. Each reads the live tables. History (entries, statements, outcomes that have left the
+// ledger's memory) is read by look-ups, never by scans, while appends go on.
 //
 // One Append is one transaction and one flush of the disk, so a caller with many
 // decisions saves the records of all of them in one call.
@@ -140,9 +139,8 @@ func (db *DB) update(change func(tx *boltfile.Tx) (*logbook, error)) error {
 	return fmt.Errorf("append to ledger %s: %w", db.path, errors.Join(err, db.broken))
 }
 
-// put writes in order of table and key, each key once with its last record:
-// the state of a transaction is the same, and neighbours share pages. It calls
-// note before it writes each.
+// put writes in order of table and key, each key once with its last record: the state of a
+// transaction is the same, and neighbours share pages. It calls note before it writes each.
 func put(tx *boltfile.Tx, records []protocol.Record, note func(*boltfile.Bucket, *protocol.Record)) error {
 	order := sorted(records)
 	var b *boltfile.Bucket

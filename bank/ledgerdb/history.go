@@ -49,9 +49,8 @@ type Statement struct {
 	More    bool // there are more: ask again with After or Before
 }
 
-// Statement lists the entries of an account, in order of number. Unknown accounts and
-// currencies have none. It takes time in proportion to the answer, and to the logarithm
-// of the history.
+// Statement lists the entries of an account, in order of number. Unknown accounts and currencies
+// have none. It takes time in proportion to the answer, and to the logarithm of the history.
 func (db *DB) Statement(q Query) (Statement, error) {
 	var s Statement
 	err := db.view(func(h history) error {
@@ -318,8 +317,7 @@ func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key stri
 	return r, err
 }
 
-// ends adds the refunds and the ends of the units of a contract to its receipt, in their
-// order.
+// ends adds the refunds and the ends of the units of a contract to its receipt, in their order.
 func (h history) ends(key string, r *protocol.Receipt) error {
 	err := h.scan(ledger.TableRefunds, key, func(k string, v []byte) (bool, error) {
 		if !strings.HasPrefix(k, key) {

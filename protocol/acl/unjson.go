@@ -14,10 +14,9 @@ import (
 	"ramp/protocol"
 )
 
-// UnmarshalJSON reads the output of MarshalJSON. It also accepts a bare name for an
-// agent, one agent for a list, keys in any case, a reply-by in FIPA's form, and
-// Base64 text with X-JADE-Encoding. It refuses unknown and duplicate keys. The
-// message is valid.
+// UnmarshalJSON reads the output of MarshalJSON. It also accepts a bare name for an agent, one
+// agent for a list, keys in any case, a reply-by in FIPA's form, and Base64 text with
+// X-JADE-Encoding. It refuses unknown and duplicate keys. The message is valid.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	if len(b) > MaxText || !utf8.Valid(b) {
 		return fmt.Errorf("message of %d bytes: want at most %d, in UTF-8", len(b), MaxText)
@@ -133,8 +132,7 @@ func unmarshalAgents(b []byte, depth int) ([]AID, error) {
 	return unmarshalList(b, func(b []byte) (AID, error) { return unmarshalAgent(b, depth) })
 }
 
-// unmarshalList reads a list, or one value for a list of one. Validate checks its
-// length.
+// unmarshalList reads a list, or one value for a list of one. Validate checks its length.
 func unmarshalList[T any](b []byte, one func([]byte) (T, error)) ([]T, error) {
 	raw := []json.RawMessage{b}
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte{'['}) {

@@ -5,8 +5,7 @@ import "slices"
 // usesPerStep is how many uses of rows are tested or changed in a step of search.
 const usesPerStep = 4
 
-// cover is a set of offers in the making: what is bought, and what can still be
-// bought beside it.
+// cover is a set of offers in the making: what is bought, and what can still be bought beside it.
 type cover struct {
 	m       *model
 	units   []int // of this part
@@ -112,8 +111,7 @@ func (cv *cover) fits(b int) bool {
 	return true
 }
 
-// undo returns offer b and revives the offers killed since mark; b is -1 if no offer
-// was taken.
+// undo returns offer b and revives the offers killed since mark; b is -1 if no offer was taken.
 func (cv *cover) undo(b, mark int) {
 	for len(cv.trail) > mark {
 		c := cv.trail[len(cv.trail)-1]

@@ -23,8 +23,7 @@ func (s *search) end() int {
 	return end
 }
 
-// dive looks for a first set, guided by l. It reports whether the question is
-// settled.
+// dive looks for a first set, guided by l. It reports whether the question is settled.
 func (s *search) dive(l level) bool {
 	limit := s.limit[l]
 	s.goal = l
@@ -147,8 +146,7 @@ func (s *search) settle() bool {
 	return true
 }
 
-// settleUnit looks for a set as good as best whose offer of u ranks lower, until there is
-// none.
+// settleUnit looks for a set as good as best whose offer of u ranks lower, until there is none.
 func (s *search) settleUnit(u int) bool {
 	for {
 		chosen := s.best[slices.IndexFunc(s.best, func(b int) bool { return slices.Contains(s.cover.m.offers[b].units, u) })]

@@ -8,8 +8,7 @@ import (
 	"ramp/protocol/clearing/lp"
 )
 
-// Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same
-// sets.
+// Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same sets.
 const (
 	leastFirst  = 50      // part of the limit for each search without relaxation
 	mostFirst   = 3       // see shares,
@@ -198,8 +197,7 @@ func (t *tree) pop() branch {
 	return b
 }
 
-// follow goes down from a branch until nothing is left below, and lets the other branches
-// wait.
+// follow goes down from a branch until nothing is left below, and lets the other branches wait.
 func (t *tree) follow(b branch) {
 	t.restart()
 	for _, c := range b.path {

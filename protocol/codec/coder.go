@@ -193,8 +193,7 @@ func (c *coder) agent(field string, m *protocol.AgentID, w *string) {
 	}
 }
 
-// name copies an identifier or "": printable ASCII that needs no quoting in JSON or
-// in FIPA-ACL.
+// name copies an identifier or "": printable ASCII that needs no quoting in JSON or in FIPA-ACL.
 func (c *coder) name(field string, m, w *string, most int) {
 	same(c, m, w)
 	s := *w
@@ -228,8 +227,7 @@ func (c *coder) words(field string, m, w *string) {
 	}
 }
 
-// plain copies a text of at most protocol.MaxWords bytes that cannot control a
-// terminal.
+// plain copies a text of at most protocol.MaxWords bytes that cannot control a terminal.
 func (c *coder) plain(field string, m, w *string) {
 	same(c, m, w)
 	if *w != words(*w) {

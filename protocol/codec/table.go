@@ -11,9 +11,8 @@ import (
 	"ramp/protocol/codec/wire"
 )
 
-// row describes one kind of body: its types, how to copy its fields to the wire and
-// back, and with which performatives and protocols it may come. Local bodies have no
-// row.
+// row describes one kind of body: its types, how to copy its fields to the wire and back, and with
+// which performatives and protocols it may come. Local bodies have no row.
 type row struct {
 	body   reflect.Type             // of package message
 	field  protoreflect.FieldNumber // of wire.Envelope
@@ -52,8 +51,7 @@ func body[B protocol.Body, W any, P interface {
 	}
 }
 
-// table finds rows by the type of a body, and by the type that holds one in the
-// generated envelope.
+// table finds rows by the type of a body, and by the type that holds one in the generated envelope.
 type table struct {
 	byType   map[reflect.Type]row
 	byHolder map[reflect.Type]row

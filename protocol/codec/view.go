@@ -14,8 +14,7 @@ import (
 	"ramp/protocol/contract"
 )
 
-// view is a body as compact JSON for people. It uses reflection, so that it shows new
-// fields too.
+// view is a body as compact JSON for people. It uses reflection, so that it shows new fields too.
 func view(body protocol.Body) []byte { return appendView(nil, reflect.ValueOf(body)) }
 
 func appendView(b []byte, v reflect.Value) []byte {
@@ -92,8 +91,7 @@ func appendStruct(b []byte, v reflect.Value) []byte {
 	return append(b, '}')
 }
 
-// keyOf is the JSON name of a field, or else its Go name in lower case with
-// underscores.
+// keyOf is the JSON name of a field, or else its Go name in lower case with underscores.
 func keyOf(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 		return name

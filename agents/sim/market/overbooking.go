@@ -13,9 +13,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// overbooking owns the slots of a cluster that overlap running jobs. When such a slot
-// begins and jobs within their wall time leave too few cores, it is lost; the slot sold last
-// goes first.
+// overbooking owns the slots of a cluster that overlap running jobs. When such a slot begins and
+// jobs within their wall time leave too few cores, it is lost; the slot sold last goes first.
 type overbooking struct {
 	on      bool
 	coming  []string // overbooked slots that have not begun, in order of sale
@@ -33,8 +32,7 @@ func (o *overbooking) next(slots map[string]protocol.Slot) (at time.Time) {
 	return at
 }
 
-// ReserveOver grants a slot that fits beside the other slots, even if it overlaps running
-// jobs.
+// ReserveOver grants a slot that fits beside the other slots, even if it overlaps running jobs.
 func (c *Cluster) ReserveOver(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	if _, ok := c.slots[id]; ok || !slot.Start.After(now) {
 		return c.Reserve(now, id, slot)

@@ -147,8 +147,7 @@ func (w *WAN) listen(from int) {
 	}
 }
 
-// destination is the host that an IPv4 packet goes to. Broadcasts and other addresses have
-// no host.
+// destination is the host that an IPv4 packet goes to. Broadcasts and other addresses have no host.
 func (w *WAN) destination(b []byte) (int, bool) {
 	if len(b) < leastHeader || b[0]>>4 != 4 {
 		return 0, false
@@ -197,8 +196,7 @@ func (w *WAN) Close() error {
 	return err
 }
 
-// killAll kills every process in the namespaces of the hosts, including background
-// processes.
+// killAll kills every process in the namespaces of the hosts, including background processes.
 func (w *WAN) killAll() error {
 	ours := map[uint64]bool{}
 	for _, h := range w.hosts {

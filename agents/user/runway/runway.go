@@ -18,8 +18,7 @@ const (
 	warnTime  = 3 * day // money that lasts no longer is worth a warning
 )
 
-// Spent is by how much what can be spent in a currency fell because of jobs, and when it
-// first did.
+// Spent is by how much what can be spent in a currency fell because of jobs, and when it first did.
 type Spent struct {
 	Amount protocol.Credits
 	First  time.Time // zero: never
@@ -80,9 +79,8 @@ func decaying(b message.Balance, daily float64) float64 {
 	return math.Log((float64(b.Balance)-tends)/(floor-tends)) / decay
 }
 
-// First is when the first of an account's entries paid for a job, or held money for one;
-// zero: none did. If the first page s has no such entry, but is not the last page, its
-// first entry counts.
+// First is when the first of an account's entries paid for a job, or held money for one; zero: none
+// did. If the first page s has no such entry, but is not the last page, its first entry counts.
 func First(s message.Statement, currency string) time.Time {
 	for _, l := range s.Lines {
 		if l.Currency == currency && Fell(l) > 0 {

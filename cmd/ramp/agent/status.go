@@ -163,18 +163,26 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if s.Health, s.Why = liveHealth(s); s.Health != doctor.Good || s.Live.Standby() {
 		return s
 	}
-	if why := cfg.FullDisk(); why != "" {
-		return bad(errors.New(why + ": " + config.DiskHelp))
+	if why := troubleOf(ctx, cfg, d); why != "" {
+		return bad(errors.New(why))
 	}
-	if s.Kind == "bank" {
+	return s
+}
+
+// troubleOf says what an agent's owner should mend; empty: nothing.
+func troubleOf(ctx context.Context, cfg *config.Config, d *control.Client) string {
+	if why := cfg.FullDisk(); why != "" {
+		return why + ": " + config.DiskHelp
+	}
+	if cfg.Bank != nil {
 		if t := doctor.TroubleOf(ctx, d); t.Words != "" {
-			return bad(errors.New(t.Words + "; " + t.Help))
+			return t.Words + "; " + t.Help
 		}
 	}
 	if k, err := doctor.AskClocksOf(ctx, d); err == nil && k.WrongHere() {
-		return bad(errors.New(k.Words() + ": set it"))
+		return k.Words() + ": set it"
 	}
-	return s
+	return ""
 }
 
 // otherRules are the members of a site's federation that have other rules: they and the site
