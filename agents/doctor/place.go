@@ -286,6 +286,10 @@ func (p *examination) checkClock(ctx context.Context) {
 		p.warn("clock", "", "no other agent reports its time: %s", first)
 		return
 	}
+	if len(list) == 0 && p.daemon != nil && len(p.cfg.Bootstrap) > 0 {
+		p.bad("market", node.CutOffHint, "the daemon is connected to no other agent")
+		return
+	}
 	if len(list) == 0 {
 		p.warn("clock", "", "there is no other agent to compare it with")
 		return
