@@ -287,7 +287,7 @@ func (p *examination) checkClock(ctx context.Context) {
 		return
 	}
 	if len(list) == 0 && p.daemon != nil && len(p.cfg.Bootstrap) > 0 {
-		p.bad("market", node.CutOffHint, "the daemon is connected to no other agent")
+		p.warn("market", node.CutOffHint, "the daemon is connected to no other agent")
 		return
 	}
 	if len(list) == 0 {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 
 	"ramp/agents"
@@ -54,6 +55,9 @@ func (o ownAccounts) statements(ctx context.Context, q control.StatementCall) ([
 
 // statement asks a bank; q.Account is the agent itself.
 func (o ownAccounts) statement(ctx context.Context, bank protocol.AgentID, q message.StatementQuery) (control.BankStatement, error) {
+	if q.Limit = cmp.Or(q.Limit, message.MaxStatement); q.Limit < 1 || q.Limit > message.MaxStatement {
+		return control.BankStatement{}, exit.Fail(exit.Usage, "", "limit %d: want 1..%d", q.Limit, message.MaxStatement)
+	}
 	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
 		Performative: protocol.QueryRef, Sender: q.Account, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: q,
 	})

@@ -243,6 +243,9 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if q.Options.QuoteOnly != protocol.IsQuote(q.ID) {
 		return exit.Fail(exit.Usage, "", "id %q: the IDs of quotes begin with %q, and no others do", q.ID, protocol.QuotePrefix)
 	}
+	if q.ID == "" || len(q.ID) > protocol.MaxName {
+		return exit.Fail(exit.Usage, "", "id: want 1..%d bytes", protocol.MaxName)
+	}
 	if err := Launchable(q.ID, q.Program); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -78,8 +79,12 @@ func (s *Server) readForm(w http.ResponseWriter, r *http.Request) *fault {
 		return tooLong
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if r.ParseForm() != nil {
+	var long *http.MaxBytesError
+	switch err := r.ParseForm(); {
+	case errors.As(err, &long):
 		return tooLong
+	case err != nil:
+		return &fault{http.StatusBadRequest, "The form cannot be read.", "Send it once more from its page."}
 	}
 	return nil
 }

@@ -77,6 +77,16 @@ func TestALargeBodyIsRefused(t *testing.T) {
 	}
 }
 
+func TestABrokenFormIsNoLargeOne(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	r := s.request("POST", "/approve", nil)
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader("a=%zz")), 5
+	w := httptest.NewRecorder()
+	if s.pages.ServeHTTP(w, r); w.Code != http.StatusBadRequest || s.agent.asked("/v1/approve") != 0 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
 func TestALinkLogsInOnceWithinAMinute(t *testing.T) {
 	now := time.Now()
 	s := serve(t, control.User, plainText, func(c *web.Config) { c.Now = func() time.Time { return now } })

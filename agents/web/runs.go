@@ -185,6 +185,7 @@ func (s userPages) runOutput(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errEnough):
 		fmt.Fprintf(w, "\n… more than %d bytes; 'ramp logs %s' shows all\n", maxOutput, q.ID)
 	case sent == 0:
+		w.Header().Del("Content-Type")
 		s.fail(w, r, err)
 	}
 }

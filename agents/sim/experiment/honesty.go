@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -136,11 +137,11 @@ func (l *Lab) deals(kind, start int) []deal {
 
 // sum is a variant's result.
 type sum struct {
-	sold, won              int
-	prices                 []float64
-	ours, others, spent    float64
-	byJob                  map[int][]float64
-	meanPrice, withinJobSD float64
+	sold, won           int
+	prices              []float64
+	ours, others, spent float64
+	byJob               map[int][]float64
+	meanPrice, variance float64 // of prices; the mean over the jobs of one's variance
 }
 
 func sums(deals []deal, kind int) sum {
@@ -158,13 +159,13 @@ func sums(deals []deal, kind int) sum {
 			s.others += d.profit
 		}
 	}
-	var sds []float64
+	var variances []float64
 	for n := range table3() {
 		if len(s.byJob[n]) > 1 {
-			sds = append(sds, deviation(s.byJob[n]))
+			variances = append(variances, math.Pow(deviation(s.byJob[n]), 2))
 		}
 	}
-	s.meanPrice, s.withinJobSD = mean(s.prices), mean(sds)
+	s.meanPrice, s.variance = mean(s.prices), mean(variances)
 	return s
 }
 
@@ -179,7 +180,7 @@ func (r *Result) honestyTell(deals []deal) {
 	for i, v := range variants() {
 		s := sums(deals, i)
 		t.Rows = append(t.Rows, []string{
-			v.name, v.about, fmt.Sprint(s.sold), num(s.meanPrice, 2), num(s.withinJobSD*s.withinJobSD, 3), fmt.Sprint(s.won),
+			v.name, v.about, fmt.Sprint(s.sold), num(s.meanPrice, 2), num(s.variance, 3), fmt.Sprint(s.won),
 			num(s.ours, 0), change(s.ours, honest.ours), num(s.others, 0), change(s.others, honest.others),
 		})
 		names = append(names, v.name)
@@ -193,7 +194,7 @@ func (r *Result) honestyTell(deals []deal) {
 	bars(q, names, []series{gains, others})
 	roof(q, .2)
 	r.figure("honesty-profit", "Earnings of sellers above their true minimum price. Every fourth of the twenty deviates, except in the markets honest, posted and overstate.", q)
-	r.note("Profit is the payment minus the seller's true minimum price for the core-hours sold. The price variance is the deviation of a job's prices over the market starts, averaged over the jobs.")
+	r.note("Profit is the payment minus the seller's true minimum price for the core-hours sold. The price variance is that of a job's prices over the market starts, averaged over the jobs.")
 }
 
 func change(x, base float64) string {

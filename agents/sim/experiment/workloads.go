@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -239,9 +238,9 @@ func (r *Result) workNear(runs []workRun) {
 		fmt.Sprintf("%.2f rounds with lower offers against %.2f", mean(nearRounds), mean(farRounds)), "fewer")
 }
 
-// lowered counts the rounds in which the price fell.
+// lowered counts the rounds in which the price fell: the first time, from that of the request.
 func (x workRun) lowered() int {
-	best, n := protocol.Credits(math.MaxInt64), 0
+	best, n := table3()[x.job].price, 0
 	for round := 1; round <= workRounds; round++ {
 		low := best
 		for _, b := range x.bids {

@@ -13,7 +13,7 @@ type Result struct {
 	TraceHash  string         `json:"trace_hash"`
 	Violations []Violation    `json:"violations"`
 	Checks     map[string]int `json:"checks"`
-	Auctions   int            `json:"auctions"` // begun
+	Auctions   int            `json:"auctions"` // begun, also by sweeps
 	Bought     int            `json:"bought"`   // settled
 	Refused    int            `json:"refused"`  // ended without a purchase
 	Units      int            `json:"units"`    // bought
@@ -106,20 +106,23 @@ func (c *Checks) Result() Result {
 		r.Checks[name] = c.audit.counts[name]
 	}
 	var paid protocol.Credits
+	var rows int
 	for i, u := range c.audit.m.users {
 		paid += c.audit.m.cfg.credit(i) - c.bank.balanceOf(u.Host.ID())
-		c.countPurchases(u, &r)
+		rows += c.countPurchases(u, &r)
 	}
+	r.Auctions = max(r.Auctions, rows)
 	r.Money = paid.String()
 	return r
 }
 
-func (c *Checks) countPurchases(u *User, r *Result) {
+func (c *Checks) countPurchases(u *User, r *Result) (rows int) {
 	err := u.Host.Disk().Each(user.TablePurchases, func(_ string, value []byte) error {
 		row, err := user.ReadRow(value)
 		if err != nil {
 			return err
 		}
+		rows++
 		switch p := row.Purchase; {
 		case p.Settled:
 			r.Bought++
@@ -130,4 +133,5 @@ func (c *Checks) countPurchases(u *User, r *Result) {
 		return nil
 	})
 	c.audit.check(Decided, err == nil, "%s: its purchases cannot be read: %v", u.Host.Name, err)
+	return rows
 }
