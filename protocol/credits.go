@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Credits is an amount of money in micro-credits (10⁻⁶ of a credit). Amounts
-// are never floats.
+// Credits is an amount of money in micro-credits (10⁻⁶ of a credit). Amounts are never floats.
 type Credits int64
 
 // Credit is one credit; CreditDigits is the number of its decimal places.
@@ -97,9 +96,8 @@ func (c Credits) Add(d Credits) (Credits, error) {
 	return s, nil
 }
 
-// Cost is the cost of cores for a wall time at a price per core-hour, rounded half
-// away from zero to a micro-credit. Price, cores and wall time must not be
-// negative.
+// Cost is the cost of cores for a wall time at a price per core-hour, rounded half away from zero
+// to a micro-credit. Price, cores and wall time must not be negative.
 func Cost(price Credits, cores int, wall time.Duration) (Credits, error) {
 	if price < 0 || cores < 0 || wall < 0 {
 		return 0, fmt.Errorf("cost of %d cores for %s at %s: nothing may be negative", cores, wall, price)

@@ -14,9 +14,8 @@ const HeadVersion = 1
 // hashDigits is the length of a SHA-256 in hex.
 const hashDigits = 64
 
-// Head is a bank's signed statement about its log: the hash of all entries up to Size.
-// Two heads of a bank that no single log can have prove that the bank shows different
-// logs to different people.
+// Head is a bank's signed statement about its log: the hash of all entries up to Size. Two heads of
+// a bank that no single log can have prove that the bank shows different logs to different people.
 type Head struct {
 	Version  int              `json:"head"`     // HeadVersion; the name identifies the kind of document
 	Bank     protocol.AgentID `json:"bank"`     // who signs
@@ -46,8 +45,7 @@ func SignHead(c *identity.Credential, h Head) ([]byte, error) {
 	return signDocument(c, h, h.Time)
 }
 
-// OpenHead verifies a head as of its signing time: a head outlives its signer's
-// certificate.
+// OpenHead verifies a head as of its signing time: a head outlives its signer's certificate.
 func OpenHead(der []byte, trust *identity.Trust) (VerifiedHead, error) {
 	h, id, err := ReadHead(der)
 	if err != nil {

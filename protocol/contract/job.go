@@ -23,8 +23,7 @@ type JobRecord struct {
 	Measured protocol.Measured   `json:"measured,omitempty"`
 }
 
-// Verdict is a user's answer to a usage record: it agrees, which countersigns it, or
-// disputes it.
+// Verdict is a user's answer to a usage record: it agrees, which countersigns it, or disputes it.
 type Verdict struct {
 	Version  int                 `json:"verdict"` // NoteVersion; the name says what note this is
 	Contract protocol.ContractID `json:"contract"`
@@ -39,8 +38,7 @@ type Verdict struct {
 // MaxWhy bounds the reason of a dispute, in bytes: banks keep it beside the record's hash.
 const MaxWhy = 128
 
-// Voucher is a bank's statement that it holds an amount for the bundle of one
-// conversation.
+// Voucher is a bank's statement that it holds an amount for the bundle of one conversation.
 type Voucher struct {
 	Version      int              `json:"voucher"` // NoteVersion; the name says what note this is
 	Bank         protocol.AgentID `json:"bank"`    // who signs

@@ -14,11 +14,10 @@ import (
 // suffices for about 60 units. Reading a larger one costs more than verifying it again.
 const maxRemembered = 32 << 10
 
-// Opener verifies signed documents and remembers bundles, sales and receipts. So it
-// verifies the user's signature once for the copies of k sellers, the seller's once when
-// both the user and a seller in doubt send a sale, and the bank's once when a seller
-// passes a receipt on. It is safe for use by several workers. Results share the remembered
-// DER, which nobody may change.
+// Opener verifies signed documents and remembers bundles, sales and receipts. So it verifies the
+// user's signature once for the copies of k sellers, the seller's once when both the user and a
+// seller in doubt send a sale, and the bank's once when a seller passes a receipt on. It is safe
+// for use by several workers. Results share the remembered DER, which nobody may change.
 type Opener struct {
 	trust    *identity.Trust
 	known    *identity.Memory[known]
@@ -95,8 +94,7 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: k.der, checked: true}, nil
 }
 
-// Sale verifies both layers of a bundle that its user and one of its sellers signed, as
-// of a time.
+// Sale verifies both layers of a bundle that its user and one of its sellers signed, as of a time.
 func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
 	k, seller, err := o.outer(der, at)
 	if err != nil {

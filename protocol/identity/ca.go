@@ -66,8 +66,7 @@ func (ca *CA) Subordinate(name string, now time.Time, lifetime time.Duration, ra
 	return &CA{chain: append([]*x509.Certificate{cert}, ca.chain...), key: key}, nil
 }
 
-// ParseCA reads an authority from its key, its certificate and those of the authorities
-// above it.
+// ParseCA reads an authority from its key, its certificate and those of the authorities above it.
 func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	certs, err := parseCertificates(certPEM)
 	if err != nil {
@@ -93,11 +92,10 @@ func (ca *CA) CertPEM() []byte { return certPEM(ca.chain) }
 // KeyPEM is the authority's private key as PKCS#8.
 func (ca *CA) KeyPEM() ([]byte, error) { return KeyPEM(ca.key) }
 
-// Issue certifies that pub is the key of the agent called name: 1..63 letters,
-// digits, ".", "_" or "-", beginning with a letter. The certificate (PEM, with those
-// between it and the root) is valid from five minutes before now until lifetime after
-// now, but not longer than the authority. The serial number is derived from all this,
-// so the same call gives the same certificate.
+// Issue certifies that pub is the key of the agent called name: 1..63 letters, digits, ".", "_" or
+// "-", beginning with a letter. The certificate (PEM, with those between it and the root) is valid
+// from five minutes before now until lifetime after now, but not longer than the authority. The
+// serial number is derived from all this, so the same call gives the same certificate.
 func (ca *CA) Issue(name string, pub crypto.PublicKey, now time.Time, lifetime time.Duration) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {

@@ -24,10 +24,9 @@ type Credential struct {
 	key   crypto.Signer
 }
 
-// Parse reads a credential: certPEM has the agent's certificate first and then
-// those of the authorities between it and a trust anchor, in any order; keyPEM has
-// the key. Parse drops a root and skips other PEM blocks in certPEM, so the same file
-// may serve as both arguments.
+// Parse reads a credential: certPEM has the agent's certificate first and then those of the
+// authorities between it and a trust anchor, in any order; keyPEM has the key. Parse drops a root
+// and skips other PEM blocks in certPEM, so the same file may serve as both arguments.
 //
 // Trust decides whether the certificate is valid and trusted.
 func Parse(certPEM, keyPEM []byte) (*Credential, error) {
@@ -61,8 +60,7 @@ func Parse(certPEM, keyPEM []byte) (*Credential, error) {
 // gives the same signature. RSA signs only by PKCS#1 v1.5.
 func (c *Credential) Signer() crypto.Signer { return signer{c.key} }
 
-// PrivateKey is the key itself, *ecdsa.PrivateKey or *rsa.PrivateKey, for a host on the
-// mesh.
+// PrivateKey is the key itself, *ecdsa.PrivateKey or *rsa.PrivateKey, for a host on the mesh.
 func (c *Credential) PrivateKey() crypto.Signer { return c.key }
 
 // ChainDER is the chain in DER, leaf first, for Trust.Verify.

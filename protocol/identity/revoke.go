@@ -141,8 +141,7 @@ func (t *rules) newest() []*x509.RevocationList {
 	return last
 }
 
-// Newest returns the last list of each issuer in DER, except those that are too long to
-// pass on.
+// Newest returns the last list of each issuer in DER, except those that are too long to pass on.
 func (t *Trust) Newest() [][]byte {
 	var all [][]byte
 	for _, l := range t.current().newest() {
@@ -153,9 +152,8 @@ func (t *Trust) Newest() [][]byte {
 	return all
 }
 
-// Newer reports whether a list in DER was issued after the one of its issuer here, and
-// revokes something that this one does not. It returns an error if no authority here has
-// signed the list.
+// Newer reports whether a list in DER was issued after the one of its issuer here, and revokes
+// something that this one does not. It returns an error if no authority here has signed the list.
 func (t *Trust) Newer(der []byte) (bool, error) {
 	if len(der) > MaxPassedOn {
 		return false, fmt.Errorf("revocation list of %d bytes, at most %d: %w", len(der), MaxPassedOn, ErrMalformed)

@@ -30,8 +30,7 @@ type Presence struct {
 	Federation string
 }
 
-// Ceiling is the price per core-hour that an offer for a unit must beat
-// (round 1: must not exceed).
+// Ceiling is the price per core-hour that an offer for a unit must beat (round 1: must not exceed).
 type Ceiling struct {
 	Unit  int
 	Price protocol.Credits
@@ -74,8 +73,7 @@ type Proposal struct {
 	Refusals []protocol.Reason
 }
 
-// Refusal gives reasons. It is the body of refuse, reject-proposal, failure and
-// not-understood.
+// Refusal gives reasons. It is the body of refuse, reject-proposal, failure and not-understood.
 type Refusal struct {
 	Round   int // of the auction; zero elsewhere
 	Reasons []protocol.Reason

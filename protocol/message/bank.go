@@ -29,8 +29,7 @@ type VoucherRequest struct {
 	Until        time.Time
 }
 
-// Vouched answers VoucherRequest (agree). A bank leaves DER empty; codec.Sign signs
-// the voucher.
+// Vouched answers VoucherRequest (agree). A bank leaves DER empty; codec.Sign signs the voucher.
 type Vouched struct {
 	Signed contract.VerifiedNote[contract.Voucher]
 }
@@ -58,8 +57,7 @@ type Quoted struct {
 	Signed contract.VerifiedNote[contract.Quote]
 }
 
-// Readmission gives a recovering bank one of its own receipts (request, from any
-// party).
+// Readmission gives a recovering bank one of its own receipts (request, from any party).
 type Readmission struct {
 	Bundle  contract.Verified // empty: the contract is void, and its seller has only the receipt
 	Receipt contract.VerifiedReceipt

@@ -64,9 +64,8 @@ type OutcomeQuery struct {
 	Contract protocol.ContractID
 }
 
-// Decision is a bank's answer about a contract (agree, refuse, inform). Receipt is
-// set if and only if Outcome is settled or void; unknown and gathering are not
-// decisions.
+// Decision is a bank's answer about a contract (agree, refuse, inform). Receipt is set if and only
+// if Outcome is settled or void; unknown and gathering are not decisions.
 type Decision struct {
 	Contract protocol.ContractID
 	Outcome  protocol.Outcome
@@ -74,8 +73,7 @@ type Decision struct {
 	Receipt  *contract.VerifiedReceipt
 }
 
-// UnitCancellation asks a seller to take back one settled unit (request,
-// signed by the user).
+// UnitCancellation asks a seller to take back one settled unit (request, signed by the user).
 type UnitCancellation struct {
 	Signed contract.VerifiedNote[contract.Cancel]
 }

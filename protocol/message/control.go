@@ -7,8 +7,7 @@ import (
 	"ramp/protocol"
 )
 
-// Buy is the owner's order to a user agent (local). ID becomes the
-// conversation-id.
+// Buy is the owner's order to a user agent (local). ID becomes the conversation-id.
 type Buy struct {
 	ID       string
 	Name     string // of the request, for people
@@ -26,9 +25,8 @@ type Buy struct {
 	Replaces *Replaces `json:",omitempty"`
 }
 
-// Replaces identifies the unit that an order replaces: its seller has lost the slot
-// and refunded the price. Program means that a run of the first purchase waits for
-// the replacement.
+// Replaces identifies the unit that an order replaces: its seller has lost the slot and refunded
+// the price. Program means that a run of the first purchase waits for the replacement.
 type Replaces struct {
 	First   string // the purchase that the owner ordered
 	Unit    int    // of First

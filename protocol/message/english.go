@@ -111,8 +111,7 @@ type JobAward struct {
 	Why    string // of a refusal, for people
 }
 
-// JobState is the progress of a job in a federation. The values are stored, sent and
-// printed.
+// JobState is the progress of a job in a federation. The values are stored, sent and printed.
 type JobState string
 
 // The states.
@@ -142,8 +141,7 @@ func (s JobState) Known() bool {
 // Over reports whether the state is final.
 func (s JobState) Over() bool { return s == JobDone || s == JobFailed }
 
-// JobProgress is how a job stands (agree, inform): to its owner, and from its winner to
-// its home.
+// JobProgress is how a job stands (agree, inform): to its owner, and from its winner to its home.
 type JobProgress struct {
 	State     JobState
 	Award     int              // 0: it has no winner yet

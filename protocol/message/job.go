@@ -22,8 +22,7 @@ type Job struct {
 	FileSize    int64         // most bytes of a file that it writes; 0: no limit
 }
 
-// Submit asks to start a job (local, request). The answer is JobChanged or
-// JobRefused.
+// Submit asks to start a job (local, request). The answer is JobChanged or JobRefused.
 type Submit struct{ Job Job }
 
 // JobSignal is an operation on a job. The values are stored and sent.
@@ -41,8 +40,7 @@ func (s JobSignal) Known() bool {
 	return s == SignalSuspend || s == SignalResume || s == SignalKill
 }
 
-// Signal asks for an operation on a job (local, request). The answer is JobChanged
-// or JobRefused.
+// Signal asks for an operation on a job (local, request). The answer is JobChanged or JobRefused.
 type Signal struct {
 	ID   string
 	Verb JobSignal

@@ -41,9 +41,8 @@ func (ds *deals) add(d *deal, c *claim) {
 	ds.claims[c.id] = c
 }
 
-// nextID makes a reservation ID that is never used again: the counter is saved
-// with the claim and never goes back, and the hash tells a seller's IDs apart if
-// it loses its journal.
+// nextID makes a reservation ID that is never used again: the counter is saved with the claim and
+// never goes back, and the hash tells a seller's IDs apart if it loses its journal.
 func (ds *deals) nextID(k dealKey, unit int) string {
 	ds.counter++
 	sum := sha256.Sum256([]byte(string(k.user) + "\x00" + k.conversation))
@@ -83,8 +82,7 @@ func unitsOf(seller protocol.AgentID, b protocol.Bundle) []protocol.BundleUnit {
 	return list
 }
 
-// flush saves the counter and the deals that the turn changed, and forgets those
-// that became empty.
+// flush saves the counter and the deals that the turn changed, and forgets those that became empty.
 func (ds *deals) flush(t *turn) {
 	if ds.counter != ds.counted {
 		t.save(counterRecord(ds.counter))

@@ -27,8 +27,7 @@ type Offered struct {
 	Tariffs map[int]protocol.Tariff
 }
 
-// accept answers accept-proposal. An offer that is already held gets the same vote
-// again.
+// accept answers accept-proposal. An offer that is already held gets the same vote again.
 func (h *holds) accept(t *turn, m protocol.Message, a message.Acceptance, offered *Offered) {
 	d := h.deals.byKey[dealKey{m.Sender, m.Conversation}]
 	if d != nil {
@@ -220,9 +219,8 @@ func (h *holds) lost(t *turn, c *claim) {
 	h.failPending(t, c.deal, protocol.Reason{Code: protocol.CodeUnavailable, Unit: c.item.Unit, Note: why})
 }
 
-// cancel frees held units at the buyer's request, except those that may have been
-// sold since an older journal was written: a buyer cancels any vote that reaches it
-// after its purchase.
+// cancel frees held units at the buyer's request, except those that may have been sold since an
+// older journal was written: a buyer cancels any vote that reaches it after its purchase.
 func (h *holds) cancel(t *turn, m protocol.Message, body message.Cancellation) {
 	d := h.deals.byKey[dealKey{m.Sender, m.Conversation}]
 	if d == nil {

@@ -42,8 +42,7 @@ type check struct {
 	tries int
 }
 
-// contractUnit returns the contract's entry for a sold claim, if the mode pays
-// after the job.
+// contractUnit returns the contract's entry for a sold claim, if the mode pays after the job.
 func (c *claim) contractUnit() (protocol.BundleUnit, bool) {
 	if c.state != ClaimSold || c.deal.contract == nil || c.deal.contract.sale.Bundle.Mode == protocol.ModeOnReservation {
 		return protocol.BundleUnit{}, false
@@ -128,9 +127,8 @@ func (j *jobs) askEnd(t *turn, c *claim) {
 	t.ask(sale.Bundle.Bank, protocol.QueryRef, c.deal.conversation, "", message.OutcomeQuery{Contract: sale.Verified.ID})
 }
 
-// slotUsed takes the batch system's state of a slot. The seller reports a finished
-// job, and stops a metered one once the contract allows it: its time is over, or
-// its prepayment is used up (001).
+// slotUsed takes the batch system's state of a slot. The seller reports a finished job, and stops a
+// metered one once the contract allows it: its time is over, or its prepayment is used up (001).
 func (j *jobs) slotUsed(t *turn, s message.SlotUsed) {
 	c := j.deals.claims[s.ID]
 	if c != nil && s.Status.State.Over() {

@@ -11,8 +11,7 @@ import (
 // Participant is the seller's side of every vote, commit and settlement. It routes
 // each event to the part that owns the state.
 //
-// A unit goes through these states. The seller saves each before anybody hears of
-// it:
+// A unit goes through these states. The seller saves each before anybody hears of it:
 //
 //	reserving --all slots of the offer granted--> held
 //	reserving, held --cancelled, refused, lost, hold-until--> freed
@@ -97,8 +96,7 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 	return p.end(t), true
 }
 
-// Wake ends holds at their time, repeats unanswered requests, and archives old
-// deals.
+// Wake ends holds at their time, repeats unanswered requests, and archives old deals.
 func (p *Participant) Wake(now time.Time) protocol.Output {
 	t := p.begin(now)
 	t.woken = true

@@ -11,11 +11,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// NewParticipant restores a Participant from its tables. Its first Output continues
-// where the last process stopped. It repeats open requests to the batch system (the
-// ID makes them idempotent), frees holds that have ended, and asks the banks about
-// contracts in doubt. It compares sold slots with the batch system at the first
-// report from there.
+// NewParticipant restores a Participant from its tables. Its first Output continues where the last
+// process stopped. It repeats open requests to the batch system (the ID makes them idempotent),
+// frees holds that have ended, and asks the banks about contracts in doubt. It compares sold slots
+// with the batch system at the first report from there.
 func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time) (*Participant, protocol.Output, error) {
 	p := compose(cfg, now)
 	if err := p.restore(tables, now); err != nil {
@@ -32,8 +31,7 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 	return p, p.end(t), nil
 }
 
-// compose makes an empty Participant from its parts. A part knows only those made
-// before it.
+// compose makes an empty Participant from its parts. A part knows only those made before it.
 func compose(cfg ParticipantConfig, now time.Time) *Participant {
 	p := &Participant{cfg: &cfg, deals: newDeals(cfg.Self), slots: slots{cfg.Book}}
 	p.quota = &quota{cfg: &cfg, buyers: map[protocol.AgentID]*blocked{}}

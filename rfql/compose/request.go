@@ -132,8 +132,7 @@ func (b *Builder) sayAll(s Said, _ bool) error {
 	return nil
 }
 
-// repeat makes the only unit the slots of an array: each runs so many indexes, one after
-// the other.
+// repeat makes the only unit the slots of an array: each runs so many indexes, one after the other.
 func (b *Builder) repeat(slots, turns int) error {
 	if slots == 0 {
 		return nil
@@ -188,8 +187,7 @@ func (r *Request) Document(now, start time.Time, o protocol.Objective) (rfql.Doc
 	return doc, nil
 }
 
-// FileWords are the words of a job file: each unit is described by those of the job and
-// its own.
+// FileWords are the words of a job file: each unit is described by those of the job and its own.
 func FileWords(job []Said, units [][]Said) []Said {
 	if len(units) == 0 {
 		return job

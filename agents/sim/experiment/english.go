@@ -173,6 +173,8 @@ func englishShapes(r *Result, m englishMeans) {
 	r.shape("the best length is between 0.3 and 0.5", at >= 300 && at <= 500, portion(at), "0.3 to 0.5")
 	r.shape("beside an auction without length", wait <= 0.92*none, num(1-wait/none, 3), "0.08 shorter, at least")
 	r.shape("beside a length of 1", wait <= 0.8*whole, num(1-wait/whole, 3), "0.20 shorter, at least")
+	busy, idle := m[englishKey("jobs", "1", at)].Processing[4], m[englishKey("jobs", "1", 1000)].Processing[4]
+	r.shape("processing of the highest level, beside a length of 1", busy <= 0.75*idle, num(1-busy/idle, 3), "0.25 shorter, at least")
 	long, short := m[englishKey("jobs", "1", 1000)].Better, m[englishKey("jobs", "1", 100)].Better
 	r.shape("longer auctions find better bids", long > short, num(short, 3)+" to "+num(long, 3), "P rises")
 	at, _ = m.least("poll", "0.00", englishShort())
