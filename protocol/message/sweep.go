@@ -32,9 +32,10 @@ type Sweep struct {
 	Resources []SweepResource  `json:"resources"`
 	Why       string           `json:"why"`
 	// Strategies are what each strategy would do, of a sweep that is only planned, with the least
-	// budget and the earliest deadline that would do.
+	// budget and the earliest deadline that would do, and what it costs at most at this deadline.
 	Strategies    []SweepForecast  `json:"strategies,omitempty"`
 	LeastBudget   protocol.Credits `json:"least_budget,omitempty"`
+	MostBudget    protocol.Credits `json:"most_budget,omitempty"`
 	LeastDeadline time.Time        `json:"least_deadline,omitzero"`
 }
 

@@ -51,11 +51,7 @@ const (
 // Advise assigns tasks to resources. No task ends after the deadline, and their costs together
 // are at most Money.
 func Advise(p Problem) Plan {
-	a := advice{Problem: p, plan: Plan{Tasks: make([][]int, len(p.Resources))}}
-	for i := range p.Resources {
-		a.places = append(a.places, newPlace(&p, i))
-	}
-	slices.SortStableFunc(a.places, compare)
+	a := newAdvice(p)
 	switch p.Strategy {
 	case Cost, CostTime:
 		a.cheapest()
@@ -67,6 +63,25 @@ func Advise(p Problem) Plan {
 		a.roundRobin()
 	}
 	return a.plan
+}
+
+// Dearest assigns tasks to the dearest resources first: what they cost at most by the deadline (004,
+// section 4).
+func Dearest(p Problem) Plan {
+	p.Strategy = Cost
+	a := newAdvice(p)
+	slices.Reverse(a.places)
+	a.cheapest()
+	return a.plan
+}
+
+func newAdvice(p Problem) *advice {
+	a := &advice{Problem: p, plan: Plan{Tasks: make([][]int, len(p.Resources))}}
+	for i := range p.Resources {
+		a.places = append(a.places, newPlace(&p, i))
+	}
+	slices.SortStableFunc(a.places, compare)
+	return a
 }
 
 type advice struct {

@@ -175,3 +175,20 @@ func TestMoreMoneyOrTimeGetsNoFewerDone(t *testing.T) {
 		}
 	})
 }
+
+// Two lanes do six tasks each in the hour; the dear one is filled first, and the rest is cheap.
+func TestDearestFirstWithinTheDeadline(t *testing.T) {
+	lane := func(name string, price protocol.Credits) sweep.Resource {
+		return sweep.Resource{Name: name, Lanes: make([]time.Duration, 1), Until: time.Hour, Price: price, Work: 1, Time: 10 * time.Minute}
+	}
+	p := sweep.Problem{Strategy: sweep.Cost, Deadline: time.Hour, Money: 1000 * protocol.Credit, Resources: []sweep.Resource{lane("cheap", 6 * protocol.Credit), lane("dear", 60 * protocol.Credit)}}
+	for range 9 {
+		p.Sizes = append(p.Sizes, 1)
+	}
+	if got := sweep.Dearest(p); got.Cost != (6*10+3)*protocol.Credit || len(got.Left) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := sweep.Advise(p); got.Cost != (3*10+6)*protocol.Credit {
+		t.Errorf("cheapest first: %+v", got)
+	}
+}

@@ -243,7 +243,7 @@ func (x *live) forecast(now time.Time) message.Sweep {
 	p := x.Problem(x.since(now))
 	p.Money = noBudget
 	if cheap := sweep.Advise(p); len(cheap.Left) == 0 {
-		v.LeastBudget = cheap.Cost
+		v.LeastBudget, v.MostBudget = cheap.Cost, max(cheap.Cost, sweep.Dearest(p).Cost)
 	}
 	x.Sweep.Terms = terms
 	if at, ok := x.leastDeadline(now); ok {

@@ -54,7 +54,7 @@ could not start.`,
 	f.StringVar(&q.budget, "budget", "", "spend at most `CREDITS`")
 	f.StringVar(&q.strategy, "strategy", "", "`NAME` of the strategy: cost-time, cost, time, conservative-time or none")
 	f.Float64Var(&q.dFactor, "d-factor", 0, "a deadline between the earliest (0) and all tasks one after the other (1)")
-	f.Float64Var(&q.bFactor, "b-factor", 0, "a budget between the cheapest (0) and the dearest site for all tasks (1)")
+	f.Float64Var(&q.bFactor, "b-factor", 0, "a budget between that of the cheapest sites first (0) and of the dearest first (1)")
 	f.BoolVar(&q.dry, "dry-run", false, "show what each strategy would cost, and buy nothing")
 	cli.Choices(c, "strategy", "cost-time", "cost", "time", "conservative-time", "none")
 	return c
@@ -183,7 +183,7 @@ func showForecast(c *cobra.Command, v message.Sweep, p *plan.Plan) error {
 }
 
 // applyFactors sets the deadline between the earliest and that of all tasks one after the other, and then
-// the budget between the least for this deadline and that of the dearest site (004, section 4).
+// the budget between those of the cheapest and of the dearest sites first for this deadline (004, section 4).
 func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCall, p *plan.Plan, q *sweepFlags) error {
 	n := p.Len()
 	if c.Flags().Changed("d-factor") {
@@ -207,12 +207,7 @@ func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCal
 		if v.LeastBudget == 0 {
 			return exit.Fail(exit.Nothing, "", "--b-factor: no budget is enough for this deadline")
 		}
-		var dearest protocol.Credits
-		for _, r := range v.Resources {
-			dearest = max(dearest, r.CostTask)
-		}
-		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
-		p.Budget, p.BFactor = v.LeastBudget+protocol.Credits(q.bFactor*float64(most-v.LeastBudget)), &q.bFactor
+		p.Budget, p.BFactor = v.LeastBudget+protocol.Credits(q.bFactor*float64(v.MostBudget-v.LeastBudget)), &q.bFactor
 	}
 	return nil
 }
