@@ -206,7 +206,7 @@ func (r dbcReport) traces(l *Lab) {
 				done[j] = done[j].with(units(now), float64(v.Done))
 				committed[j] = committed[j].with(units(now), float64(v.Done+v.Running+v.Assigned))
 				if v.Done+v.Running+v.Assigned > 0 {
-					t.Rows = append(t.Rows, []string{string(s), num(units(now), 2), v.Site, fmt.Sprint(v.Done), fmt.Sprint(v.Running + v.Assigned)})
+					t.Rows = append(t.Rows, []string{string(s), num(units(now), 2), v.Site, fmt.Sprint(v.Done), fmt.Sprint(v.Done + v.Running + v.Assigned)})
 				}
 			}
 		})
