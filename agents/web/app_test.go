@@ -1,13 +1,17 @@
 package web_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"ramp/agents/control"
+	"ramp/protocol"
+	"ramp/rfql"
 )
 
 // An application and its parameters are ordered as the form names them, and fill in the form of
@@ -32,6 +36,19 @@ func TestAnApplicationIsAProgramToo(t *testing.T) {
 	if r.StatusCode != http.StatusSeeOther || len(q) != 1 || !strings.Contains(q[0], `"app":"blast","params":[{"name":"db","value":"nt"},{"name":"query","value":"a b=c"}]`) || strings.Contains(q[0], `"command"`) {
 		t.Errorf("%d, bought by %q", r.StatusCode, q)
 	}
+	draft, _, err := rfql.Read([]byte(documentOf(time.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft.Objective = protocol.ObjectiveTime
+	doc, err := rfql.Check(draft, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(s.request("POST", "/buy", url.Values{"id": {"p0124"}, "document": {string(doc.XML())}, "optimize": {"cost-time"}}))
+	if q := s.agent.calls["/v1/buy"]; len(q) != 2 || !strings.Contains(q[1], fmt.Sprintf(`"objective":%d`, protocol.ObjectiveTime)) {
+		t.Errorf("bought by %q", q)
+	}
 	for name, change := range map[string]url.Values{
 		"both":                    {"app": {"blast"}, "command": {"true"}},
 		"parameters of nothing":   {"params": {"a=b"}},
@@ -43,7 +60,7 @@ func TestAnApplicationIsAProgramToo(t *testing.T) {
 			t.Errorf("%s: %d", name, r.StatusCode)
 		}
 	}
-	if n := s.agent.asked("/v1/buy"); n != 1 {
+	if n := s.agent.asked("/v1/buy"); n != 2 {
 		t.Errorf("%d orders", n)
 	}
 }

@@ -70,7 +70,7 @@ func (s *Server) read(form url.Values) (c composed) {
 		draft, _, err := rfql.Read([]byte(text))
 		if err == nil {
 			c.doc, err = rfql.Check(draft, now.Add(buyingTime))
-			c.options.Objective = draft.Objective
+			c.options.Objective = cmp.Or(draft.Objective, objective)
 		}
 		return c.fault("Document: ", err)
 	}
