@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"math"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -259,7 +257,7 @@ func cut(key string, want, got any) string {
 	switch w := want.(type) {
 	case map[string]any:
 		g, _ := got.(map[string]any)
-		for _, k := range slices.Sorted(maps.Keys(w)) {
+		for k := range w {
 			if in := cut(strings.TrimPrefix(key+"."+k, "."), w[k], g[k]); in != "" {
 				return in
 			}

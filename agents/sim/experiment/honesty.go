@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -162,7 +161,8 @@ func sums(deals []deal, kind int) sum {
 	var variances []float64
 	for n := range table3() {
 		if len(s.byJob[n]) > 1 {
-			variances = append(variances, math.Pow(deviation(s.byJob[n]), 2))
+			d := deviation(s.byJob[n])
+			variances = append(variances, d*d)
 		}
 	}
 	s.meanPrice, s.variance = mean(s.prices), mean(variances)
