@@ -181,7 +181,7 @@ func TestDearestFirstWithinTheDeadline(t *testing.T) {
 	lane := func(name string, price protocol.Credits) sweep.Resource {
 		return sweep.Resource{Name: name, Lanes: make([]time.Duration, 1), Until: time.Hour, Price: price, Work: 1, Time: 10 * time.Minute}
 	}
-	p := sweep.Problem{Strategy: sweep.Cost, Deadline: time.Hour, Money: 1000 * protocol.Credit, Resources: []sweep.Resource{lane("cheap", 6 * protocol.Credit), lane("dear", 60 * protocol.Credit)}}
+	p := sweep.Problem{Strategy: sweep.Cost, Deadline: time.Hour, Money: 1000 * protocol.Credit, Resources: []sweep.Resource{lane("cheap", 6*protocol.Credit), lane("dear", 60*protocol.Credit)}}
 	for range 9 {
 		p.Sizes = append(p.Sizes, 1)
 	}
