@@ -79,7 +79,7 @@ type Properties struct {
 	NodeCores  int    `json:"node_cores,omitempty"` // cores per node
 }
 
-// Validate reports whether every figure can be told to others.
+// Validate returns an error unless every figure is in its range.
 func (p Properties) Validate() error {
 	for _, f := range []struct {
 		key     string

@@ -235,7 +235,11 @@ func Read(path string) (*Config, error) {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, exit.Fail(exit.Usage, "", "configuration %s: want one document, without '---'", path)
 	}
-	if key := cutKey(b, &c); key != "" {
+	key, err := cutKey(b, &c)
+	if err != nil {
+		return nil, exit.Fail(exit.Usage, "", "configuration %s: %w", path, err)
+	}
+	if key != "" {
 		return nil, exit.Fail(exit.Usage, "docs/OPERATIONS.md lists every key", "configuration %s: %s: want a whole number", path, key)
 	}
 	c.Dir = filepath.Dir(path)
@@ -244,22 +248,22 @@ func Read(path string) (*Config, error) {
 }
 
 // cutKey names a key whose number was cut to a whole one, which the YAML reader does without a word.
-func cutKey(text []byte, c *Config) string {
+func cutKey(text []byte, c *Config) (string, error) {
 	var want, got any
 	b, err := yaml.Marshal(c)
 	if err = errors.Join(err, yaml.Unmarshal(text, &want), yaml.Unmarshal(b, &got)); err != nil {
-		return err.Error()
+		return "", err
 	}
-	return cut("", want, got)
+	return cut("", want, got), nil
 }
 
-func cut(key string, want, got any) string {
+func cut(key string, want, got any) (first string) {
 	switch w := want.(type) {
 	case map[string]any:
 		g, _ := got.(map[string]any)
 		for k := range w {
-			if in := cut(strings.TrimPrefix(key+"."+k, "."), w[k], g[k]); in != "" {
-				return in
+			if in := cut(strings.TrimPrefix(key+"."+k, "."), w[k], g[k]); in != "" && (first == "" || in < first) {
+				first = in
 			}
 		}
 	case []any:
@@ -274,7 +278,7 @@ func cut(key string, want, got any) string {
 			return key
 		}
 	}
-	return ""
+	return first
 }
 
 // YAMLError is an error of the YAML reader in one line. It names keys instead of Go types.

@@ -278,8 +278,11 @@ func (u userAgent) bid(ctx context.Context, q control.BuyCall, send func(control
 	if begun != "" {
 		return u.goOn(ctx, begun, send)
 	}
-	if job, err := u.journal.Get(user.TableJobs, q.ID); err != nil || job != nil {
-		return errors.Join(err, exit.Fail(exit.Usage, "give another --id", "a federation's job has the ID %q", q.ID))
+	switch job, err := u.journal.Get(user.TableJobs, q.ID); {
+	case err != nil:
+		return err
+	case job != nil:
+		return exit.Fail(exit.Usage, "give another --id", "a federation's job has the ID %q", q.ID)
 	}
 	if err := inputsThere(q.Program); err != nil {
 		return err

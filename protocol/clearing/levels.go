@@ -146,7 +146,7 @@ func (s *search) settle() bool {
 	return true
 }
 
-// settleUnit looks for a set as good as best whose offer of u ranks lower, until there is none.
+// settleUnit moves on to equally good sets with a lower-ranked offer of u, as long as it finds one.
 func (s *search) settleUnit(u int) bool {
 	for {
 		chosen := s.best[slices.IndexFunc(s.best, func(b int) bool { return slices.Contains(s.cover.m.offers[b].units, u) })]
