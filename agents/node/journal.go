@@ -56,6 +56,9 @@ func JournalError(err error) error {
 	if errors.Is(err, boltfile.ErrNewer) {
 		return exit.Fail(exit.Failed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
 	}
+	if errors.Is(err, boltfile.ErrNoLog) {
+		return exit.Fail(exit.Failed, "bring it back; if it is lost, move the ledger away and restore that file, or a later backup ('ramp bank restore')", "%w", err)
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return exit.Fail(exit.Failed, "an agent must be able to write its directory; 'ramp doctor' checks that", "%w", err)
 	}

@@ -33,6 +33,8 @@ type File struct {
 	writes int        // committed without a log
 	log    *wal       // nil: none yet
 	at     state      // of the file
+	strict bool       // the file is marked while its log has what follows its state
+	marked bool       // now
 	tx     *bbolt.Tx  // all that is in the log and not in the file; nil: nothing
 	room   []byte     // for the next frame
 	failed error      // nothing is written any more
@@ -83,6 +85,12 @@ func (f *File) keep(ops []byte) error {
 		}
 	}
 	if f.log != nil && f.log.end+int64(len(ops)) <= f.log.size {
+		if f.strict && !f.marked {
+			if err := setMark(f.Path(), true); err != nil {
+				return err
+			}
+			f.marked = true
+		}
 		return f.log.append(f.at, ops)
 	}
 	f.writes++
@@ -98,7 +106,7 @@ func (f *File) commit() (err error) {
 	if f.log != nil {
 		f.log.end = logPage
 	}
-	f.at, err = stateOf(f.Path())
+	f.at, f.marked, err = stateOf(f.Path())
 	return err
 }
 
@@ -117,8 +125,11 @@ func (f *File) recall() (err error) {
 	if f.log, err = openLog(f.Path()); err != nil {
 		return err
 	}
-	if f.at, err = stateOf(f.Path()); err != nil {
+	if f.at, f.marked, err = stateOf(f.Path()); err != nil {
 		return err
+	}
+	if f.strict && f.marked && f.log == nil {
+		return fmt.Errorf("%w: %s", ErrNoLog, f.Path()+LogEnd)
 	}
 	if err = f.reload(); err == nil {
 		err = f.settle()
@@ -132,7 +143,7 @@ func (f *File) recall() (err error) {
 // reload opens a transaction with what is only in the log.
 func (f *File) reload() error {
 	f.drop()
-	at, err := stateOf(f.Path())
+	at, _, err := stateOf(f.Path())
 	if err == nil && at != f.at {
 		err = fmt.Errorf("transaction %d is in the file, although it failed", at.tx)
 	}
@@ -206,6 +217,12 @@ func (f *File) Settle() error {
 	defer f.mu.Unlock()
 	if err := f.settle(); err != nil || f.log == nil {
 		return err
+	}
+	if f.strict {
+		if err := setMark(f.Path(), false); err != nil {
+			return err
+		}
+		f.marked = false
 	}
 	err := errors.Join(f.log.f.Close(), os.Remove(f.Path()+LogEnd), SyncDir(f.Path()))
 	f.log = nil

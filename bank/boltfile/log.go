@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -44,17 +45,82 @@ type wal struct {
 // state names a state of a file: its last transaction, and the sum of its description.
 type state struct{ tx, sum uint64 }
 
-func stateOf(path string) (state, error) {
+// A strict file says that what follows its state is in its log: so it does not open without
+// it. This mark is behind the description, where bbolt writes zeros: it ends with the state,
+// and no copy has it that bbolt makes.
+const markSize = len(logMagic) + 16
+
+func (s state) mark() []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte(logMagic), s.tx), s.sum)
+}
+
+func describedBy(meta []byte) state {
+	return state{binary.LittleEndian.Uint64(meta[metaTx:]), binary.LittleEndian.Uint64(meta[metaSum:])}
+}
+
+// stateOf is the state of the file at path, and whether it is marked.
+func stateOf(path string) (s state, marked bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return state{}, err
+		return s, false, err
 	}
 	defer f.Close()
+	s, at, _, err := readState(f)
+	if err != nil {
+		return s, false, err
+	}
+	b := make([]byte, markSize)
+	_, err = f.ReadAt(b, at)
+	return s, bytes.Equal(b, s.mark()), err
+}
+
+// readState is the state of a file, and where its mark is and that of the state before.
+func readState(f *os.File) (s state, at, before int64, err error) {
 	m, err := newestMeta(f)
 	if err != nil {
-		return state{}, err
+		return s, 0, 0, err
 	}
-	return state{binary.LittleEndian.Uint64(m[metaTx:]), binary.LittleEndian.Uint64(m[metaSum:])}, nil
+	s = describedBy(m)
+	end := func(page uint64) int64 {
+		return int64((page+1)*uint64(binary.LittleEndian.Uint32(m[metaPage:]))) - int64(markSize)
+	}
+	return s, end(s.tx % 2), end(1 - s.tx%2), nil
+}
+
+// setMark marks the file at path, or removes its marks.
+func setMark(path string, on bool) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s, at, before, err := readState(f)
+	if err != nil {
+		return err
+	}
+	b := s.mark()
+	if !on {
+		clear(b)
+		_, err = f.WriteAt(b, before)
+	}
+	if err == nil {
+		_, err = f.WriteAt(b, at)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
+}
+
+// DropLog lets a strict file open without its log, if that is missing: what was only there is lost.
+func DropLog(path string) error {
+	if _, err := os.Stat(path + LogEnd); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, marked, err := stateOf(path); err != nil || !marked {
+		return err
+	}
+	return setMark(path, false)
 }
 
 // beginLog begins the log of the file at path under another name, so that a log is always

@@ -17,6 +17,9 @@ import (
 // ErrNewer is returned by Open for a file that a later version has written.
 var ErrNewer = errors.New("written by a newer ramp")
 
+// ErrNoLog is returned by Open for a strict file without the log that continues it.
+var ErrNoLog = errors.New("the last transactions are only in its log, which is missing")
+
 // Newer is an ErrNewer for a file of form n, where this program reads up to most.
 func Newer(n, most uint32) error {
 	return fmt.Errorf("%w (form %d; this one reads up to %d): install that version or a later one", ErrNewer, n, most)
@@ -35,15 +38,15 @@ var (
 
 // Form is the common form of files of a kind.
 type Form struct {
-	Name      string   // in messages: "journal"
-	Format    string   // in the file: "ramp journal"
-	Schema    uint32   // the layout to write, and the newest to read; 1 or more. forms_test.go says when to raise it
-	Tables    []string // at the top level, besides "meta"
-	Deep      []string // top-level tables that contain tables
-	Options   bbolt.Options
-	Log       int  // bytes of the log in front of the file, at most mostLog; 0: none
-	Grow      int  // bytes by which the file grows; 0: as bbolt does
-	BothMetas bool // whether a fault in either of its two descriptions is damage (CheckMetas)
+	Name    string   // in messages: "journal"
+	Format  string   // in the file: "ramp journal"
+	Schema  uint32   // the layout to write, and the newest to read; 1 or more. forms_test.go says when to raise it
+	Tables  []string // at the top level, besides "meta"
+	Deep    []string // top-level tables that contain tables
+	Options bbolt.Options
+	Log     int  // bytes of the log in front of the file, at most mostLog; 0: none
+	Grow    int  // bytes by which the file grows; 0: as bbolt does
+	Strict  bool // whether a fault in either of its two descriptions is damage (CheckMetas), and a missing log an error
 }
 
 // Open opens the file at path, or begins a new one, readable by the owner only. It
@@ -58,7 +61,7 @@ func (f *Form) Open(path string) (*File, error) {
 		freeLock(lock, suspect)
 		return nil, err
 	}
-	file := &File{db: b, lock: lock, suspect: suspect, space: f.Log}
+	file := &File{db: b, lock: lock, suspect: suspect, space: f.Log, strict: f.Strict}
 	if err := Guard(func() error { return f.begin(file) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s %s: %w", f.Name, path, err), file.shut())
 	}
@@ -103,7 +106,7 @@ func (f *Form) open(path string) (*bbolt.DB, error) {
 }
 
 func (f *Form) checked(path string) (*bbolt.DB, error) {
-	if f.BothMetas {
+	if f.Strict {
 		if err := CheckMetas(path); err != nil {
 			return nil, err
 		}

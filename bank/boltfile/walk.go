@@ -134,7 +134,9 @@ func (w *pageWalk) metas() error {
 		if _, err := w.f.ReadAt(b, int64(id*w.size)); err != nil {
 			return err
 		}
-		if got := binary.LittleEndian.Uint64(b); got != id || binary.LittleEndian.Uint16(b[flagsOf:]) != metaFlag || !allZero(b[countOf:pageHeader]) || !allZero(b[pageHeader+metaSize:]) {
+		rest, end := b[pageHeader+metaSize:len(b)-markSize], b[len(b)-markSize:]
+		right := allZero(end) || bytes.Equal(end, describedBy(b[pageHeader:]).mark())
+		if got := binary.LittleEndian.Uint64(b); got != id || binary.LittleEndian.Uint16(b[flagsOf:]) != metaFlag || !allZero(b[countOf:pageHeader]) || !allZero(rest) || !right {
 			return fmt.Errorf("page %d: there are octets besides the description (its number is %d)", id, got)
 		}
 		if err := w.mark(id); err != nil {

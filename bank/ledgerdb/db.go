@@ -48,12 +48,12 @@ const Schema = 4
 // form is the form of a ledger's file.
 var form = boltfile.Form{
 	Name: "ledger", Format: "ramp ledger", Schema: Schema,
-	Tables:    []string{tablesBucket},
-	Deep:      []string{tablesBucket, logBucket},
-	Options:   bbolt.Options{FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true},
-	Log:       logSize,
-	Grow:      growBy,
-	BothMetas: true,
+	Tables:  []string{tablesBucket},
+	Deep:    []string{tablesBucket, logBucket},
+	Options: bbolt.Options{FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true},
+	Log:     logSize,
+	Grow:    growBy,
+	Strict:  true,
 }
 
 // DB is an open ledger file. Its methods may be called at the same time.

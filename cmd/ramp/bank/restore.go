@@ -121,6 +121,8 @@ func (r *restoring) run(ctx context.Context, file string, drill bool) (restored,
 	err := errors.Join(removed(r.copy+boltfile.LogEnd), copyFile(file, r.copy))
 	if log := file + boltfile.LogEnd; err == nil && config.IsThere(log) { // a ledger's file that was copied by hand
 		err = copyFile(log, r.copy+boltfile.LogEnd)
+	} else if err == nil {
+		err = boltfile.DropLog(r.copy)
 	}
 	if err != nil {
 		return restored{}, err
