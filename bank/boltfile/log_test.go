@@ -23,6 +23,11 @@ var logged = boltfile.Form{Name: "file", Format: "a test's file", Schema: 1, Dee
 // long is the same with a longer log.
 var long = boltfile.Form{Name: "file", Format: "a test's file", Schema: 1, Deep: []string{"t"}, Log: 16 * logPage}
 
+func strict(f boltfile.Form) boltfile.Form {
+	f.Strict = true
+	return f
+}
+
 const (
 	logPage   = 4096
 	frameHead = 32
@@ -96,12 +101,14 @@ func imageOf(t *testing.T, path string) (i image) {
 }
 
 // open opens an image, under a new name.
-func (i image) open(t *testing.T) (*boltfile.File, error) {
+func (i image) open(t *testing.T) (*boltfile.File, error) { return i.openAs(t, &long) }
+
+func (i image) openAs(t *testing.T, form *boltfile.Form) (*boltfile.File, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
 	check(t, os.WriteFile(path, i.file, 0o600))
 	check(t, os.WriteFile(path+boltfile.LogEnd, i.log, 0o600))
-	f, err := long.Open(path)
+	f, err := form.Open(path)
 	if err == nil {
 		t.Cleanup(func() { _ = f.Close() })
 	}
@@ -311,18 +318,20 @@ func TestARefusedTransactionTakesNothingAlong(t *testing.T) {
 // begins, and when it is full. All that was acknowledged is there.
 func TestAFailingDiskLosesNothing(t *testing.T) {
 	storetest.OnFaultyDisk(t, func(t *testing.T, d *storetest.FaultyDisk) {
-		for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
-			for call := 1; failed(t, d, call, errno); call++ {
+		for _, form := range []boltfile.Form{logged, strict(logged)} {
+			for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
+				for call := 1; failed(t, &form, d, call, errno); call++ {
+				}
 			}
 		}
 	})
 }
 
 // failed has one call fail, and reports whether there was one.
-func failed(t *testing.T, d *storetest.FaultyDisk, call int, errno syscall.Errno) bool {
+func failed(t *testing.T, form *boltfile.Form, d *storetest.FaultyDisk, call int, errno syscall.Errno) bool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
-	f, err := logged.Open(path)
+	f, err := form.Open(path)
 	check(t, err)
 	what := fmt.Sprintf("call %d fails with %v", call, errno)
 	d.Fail(call, errno)
@@ -347,13 +356,78 @@ func failed(t *testing.T, d *storetest.FaultyDisk, call int, errno syscall.Errno
 		mustAdd(t, f, n)
 	}
 	check(t, f.Close())
-	f, err = logged.Open(path)
+	f, err = form.Open(path)
 	check(t, err)
 	if got := added(t, f); got != n && !(uncertain && got == n+1) {
 		t.Errorf("%s: opened again it has %d transactions, %d were acknowledged", what, got, n)
 	}
 	check(t, f.Close())
 	return !none
+}
+
+// A strict file is not opened without the log that its last process left, unless there is
+// nothing in it. Given up, it has what it had before.
+func TestAStrictFileNeedsItsLog(t *testing.T) {
+	form := strict(long)
+	path := filepath.Join(t.TempDir(), "a.db")
+	f, err := form.Open(path)
+	check(t, err)
+	n := 0
+	for range 3 { // the log begins, and goes on after what it has was put into the file
+		for range direct + 2 {
+			n++
+			mustAdd(t, f, n)
+			if left, lost := leftWithoutLog(t, &form, path); lost != (n > direct) || left != n && !lost {
+				t.Errorf("after %d transactions without the log: %d, lost %t", n, left, lost)
+			}
+		}
+		if got := added(t, f); got != n { // reading at length settles
+			t.Errorf("%d transactions, want %d", got, n)
+		}
+		if left, lost := leftWithoutLog(t, &form, path); left != n || lost {
+			t.Errorf("after %d settled transactions without the log: %d, lost %t", n, left, lost)
+		}
+	}
+	n++
+	mustAdd(t, f, n)
+	left := imageOf(t, path)
+	check(t, f.Close())
+	b, err := os.ReadFile(path)
+	check(t, err)
+	if left, lost := leftWithoutLog(t, &form, path); left != n || lost || bytes.Contains(b, []byte("ramp log")) {
+		t.Errorf("closed after %d transactions: %d, lost %t", n, left, lost)
+	}
+	for range 2 { // with its log it opens, and once closed it needs none
+		f, err = left.openAs(t, &form)
+		check(t, err)
+		if got := added(t, f); got != n {
+			t.Errorf("%d transactions, want %d", got, n)
+		}
+		path := f.Path()
+		check(t, f.Close())
+		if left, lost := leftWithoutLog(t, &form, path); left != n || lost {
+			t.Errorf("opened and closed after %d transactions: %d, lost %t", n, left, lost)
+		}
+	}
+}
+
+// leftWithoutLog is how many transactions a copy of the file at path has without its log, and
+// whether it says that some are lost.
+func leftWithoutLog(t *testing.T, form *boltfile.Form, path string) (n int, lost bool) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	check(t, err)
+	to := filepath.Join(t.TempDir(), "b.db")
+	check(t, os.WriteFile(to, b, 0o600))
+	f, err := form.Open(to)
+	if lost = errors.Is(err, boltfile.ErrNoLog); lost {
+		check(t, boltfile.DropLog(to))
+		f, err = form.Open(to)
+	}
+	check(t, err)
+	n = added(t, f)
+	check(t, f.Close())
+	return n, lost
 }
 
 // FuzzLog overwrites a number anywhere in a log. It is opened with all that was
