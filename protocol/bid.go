@@ -1,7 +1,6 @@
 package protocol
 
-// Bid is an offer and its seller. Every kind of auction hands its winners to a
-// commit in this form.
+// Bid is an offer and its seller. Every kind of auction hands its winners to a commit in this form.
 type Bid struct {
 	Seller AgentID
 	Offer  Offer

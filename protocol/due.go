@@ -40,10 +40,9 @@ func (u BundleUnit) Owes(due Credits, mode Mode, success bool, usage Usage) bool
 	return due == u.Due(mode, true, usage) || !success && due == u.Due(mode, false, usage)
 }
 
-// Within limits a usage to what a unit can be charged for: at most the wall time of
-// its slot and its time limit, with the same share of the core time, and no more
-// core time than its cores have in that wall time. Meters that count in ticks can
-// exceed it.
+// Within limits a usage to what a unit can be charged for: at most the wall time of its slot and
+// its time limit, with the same share of the core time, and no more core time than its cores have
+// in that wall time. Meters that count in ticks can exceed it.
 func (u BundleUnit) Within(usage Usage) Usage {
 	cores, most := time.Duration(max(1, u.Slot.Cores)), u.Slot.Wall()
 	if limit := u.Tariff.TimeLimit; limit > 0 {

@@ -15,10 +15,9 @@ const (
 	GuaranteesRate  = "rate"  // rmin: a job that was always ready to run got this rate
 )
 
-// Guarantee is the promise of a metered unit's server, and how its usage record
-// compares (001). A low rate is a broken promise only if the job was always ready to
-// run, which only its owner knows. Due charges nothing for a share or rate below the
-// promise.
+// Guarantee is the promise of a metered unit's server, and how its usage record compares (001). A
+// low rate is a broken promise only if the job was always ready to run, which only its owner knows.
+// Due charges nothing for a share or rate below the promise.
 type Guarantee struct {
 	Of       string `json:"of"`       // GuaranteesShare or GuaranteesRate
 	Promised int64  `json:"promised"` // micro-cores

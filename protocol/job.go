@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// JobState is the state of a job in its batch system. The values are stored and
-// sent.
+// JobState is the state of a job in its batch system. The values are stored and sent.
 type JobState string
 
 // The states of a job. The last four are final.

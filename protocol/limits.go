@@ -59,8 +59,7 @@ const (
 	QuoteValidity     = time.Minute      // of a rate of exchange
 	MaxVoucherAhead   = 2 * MaxSettleAhead
 	OutcomeMemory     = 24 * time.Hour // how long a bank keeps outcomes in memory
-	// OrderMemory is how long at least a bank remembers an order under its key, and an
-	// exchange under its quote's ID: a weekend and a day. After it, the same key means a
-	// new order.
+	// OrderMemory is how long at least a bank remembers an order under its key, and an exchange
+	// under its quote's ID: a weekend and a day. After it, the same key means a new order.
 	OrderMemory = 72 * time.Hour
 )

@@ -68,9 +68,8 @@ type Reason struct {
 	Hints []Hint    `json:"hints,omitempty"`
 }
 
-// Hint is the offer that the seller would have made to a smaller request: these
-// cores, for the wall time from Start on, at Price. It binds nobody, and reveals no
-// more than such an offer would.
+// Hint is the offer that the seller would have made to a smaller request: these cores, for the wall
+// time from Start on, at Price. It binds nobody, and reveals no more than such an offer would.
 type Hint struct {
 	Start time.Time `json:"start"`
 	Cores int       `json:"cores"`

@@ -128,8 +128,7 @@ func (t Tariff) Full(cores int) Credits {
 	return Credits(up.Int64())
 }
 
-// Possible reports whether that many cores are enough to keep the tariff's promise
-// (Kept).
+// Possible reports whether that many cores are enough to keep the tariff's promise (Kept).
 func (t Tariff) Possible(cores int) bool {
 	most := int64(cores) * Core
 	if t.Q.Top > 0 {

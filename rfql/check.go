@@ -9,12 +9,11 @@ import (
 
 // Check makes a Document from a draft. Its error is Faults.
 //
-// now is the earliest instant at which a job could start: a seller passes its clock, a
-// buyer its clock plus the time that buying takes. Check refuses a request whose wall
-// time does not fit between now and its end, or whose end has passed. A request with
-// neither WallTime nor a start runs from now, in whole seconds rounded up, to its end;
-// the Document then has that start, so that all readers see the same slot (D: 002 does
-// not define this).
+// now is the earliest instant at which a job could start: a seller passes its clock, a buyer its
+// clock plus the time that buying takes. Check refuses a request whose wall time does not fit
+// between now and its end, or whose end has passed. A request with neither WallTime nor a start
+// runs from now, in whole seconds rounded up, to its end; the Document then has that start, so that
+// all readers see the same slot (D: 002 does not define this).
 //
 // With a zero now, Check compares nothing with the clock, for old documents, and refuses
 // requests with neither WallTime nor a start.

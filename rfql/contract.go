@@ -9,10 +9,9 @@ import (
 	"ramp/protocol"
 )
 
-// Contract asks for a metered request (001): price functions of the usage determine the
-// payment, not the reservation. The zero Contract asks for no metering. CPUHourCost
-// remains the most that a core-hour may cost in total; rounds of bidding lower the
-// maximum of P.
+// Contract asks for a metered request (001): price functions of the usage determine the payment,
+// not the reservation. The zero Contract asks for no metering. CPUHourCost remains the most that a
+// core-hour may cost in total; rounds of bidding lower the maximum of P.
 type Contract struct {
 	TimeLimit time.Duration // wall time; 0: the request's
 	P         protocol.Ramp // price of a core-hour used, by the rate of use

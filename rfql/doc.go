@@ -12,7 +12,6 @@
 // Document may be sent, quoted or bought. Errors are Faults, each with its line, its
 // term, the value found and the values allowed.
 //
-// The form is that of the first implementation. Schemas holds its schemas, rfql.xsd and
-// ramp.xsd, and Read refuses what they refuse. The package never reads a clock: callers
-// pass the time.
+// The form is that of the first implementation. Schemas holds its schemas, rfql.xsd and ramp.xsd,
+// and Read refuses what they refuse. The package never reads a clock: callers pass the time.
 package rfql

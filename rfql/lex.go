@@ -2,10 +2,9 @@ package rfql
 
 import "bytes"
 
-// lexer splits XML 1.0 into markup and text, in one pass and mostly without copying. It
-// is stricter than encoding/xml, which accepts much that is not well-formed, and several
-// times as fast; a test compares them. Its input consists of XML characters, as badChar
-// has checked.
+// lexer splits XML 1.0 into markup and text, in one pass and mostly without copying. It is stricter
+// than encoding/xml, which accepts much that is not well-formed, and several times as fast; a test
+// compares them. Its input consists of XML characters, as badChar has checked.
 //
 // It refuses document types, and so all entities but XML's own five.
 type lexer struct {

@@ -13,9 +13,8 @@ import (
 // document type and entities. Its error is Faults of class Form; the Draft then holds the
 // readable parts, for people, and Check refuses it.
 //
-// The second result are warnings, in order of line: faults of class Meaning that need no
-// clock (such as an end before the start, in most documents of the first implementation),
-// and Notices.
+// The second result are warnings, in order of line: faults of class Meaning that need no clock
+// (such as an end before the start, in most documents of the first implementation), and Notices.
 func Read(b []byte) (Draft, Faults, error) {
 	s, err := newScanner(b)
 	if err != nil {

@@ -57,9 +57,8 @@ func newScanner(b []byte) (*scanner, error) {
 	return &scanner{lexer: lexer{data: b, line: 1}, bindings: []binding{{"", ""}, {"xml", xmlNamespace}}}, nil
 }
 
-// wide reports whether b has 16 or 32 bits per character, like the output of some editors
-// and shells. It looks for a byte order mark, or a first '<' next to a zero byte (XML 1.0
-// appendix F).
+// wide reports whether b has 16 or 32 bits per character, like the output of some editors and
+// shells. It looks for a byte order mark, or a first '<' next to a zero byte (XML 1.0 appendix F).
 func wide(b []byte) bool {
 	marks := []string{"\xff\xfe", "\xfe\xff", "<\x00", "\x00<", "\x00\x00\xfe\xff", "\x00\x00\x00<"}
 	return slices.ContainsFunc(marks, func(mark string) bool { return bytes.HasPrefix(b, []byte(mark)) })

@@ -68,8 +68,7 @@ func (c *checker) years(i int, term Term, t time.Time) bool {
 	return ok
 }
 
-// utc strips the location and the monotonic clock reading, so that equal instants are
-// equal values.
+// utc strips the location and the monotonic clock reading, so that equal instants are equal values.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

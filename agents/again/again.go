@@ -150,9 +150,8 @@ func follows(x *time.Time, y time.Time, moved time.Duration) {
 	}
 }
 
-// SameRequest reports whether a document asks for the same as an order. A start that was
-// written in when it was bought (now), or a list price for want of a ceiling, is no
-// difference.
+// SameRequest reports whether a document asks for the same as an order. A start that was written in
+// when it was bought (now), or a list price for want of a ceiling, is no difference.
 func SameRequest(x message.Buy, y []byte, now bool, moved time.Duration) bool {
 	a, _, errA := rfql.Read(x.Document)
 	b, _, errB := rfql.Read(y)

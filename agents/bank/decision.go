@@ -12,10 +12,9 @@ import (
 	"ramp/protocol/message"
 )
 
-// A decision concerns every party that its bundle names. The bank informs all of
-// them itself, once, when it has decided: agents that asked get their answer, the
-// others an inform. Nobody has to rely on that: sellers pass receipts on to their
-// user, and an agent that hears nothing asks.
+// A decision concerns every party that its bundle names. The bank informs all of them itself, once,
+// when it has decided: agents that asked get their answer, the others an inform. Nobody has to rely
+// on that: sellers pass receipts on to their user, and an agent that hears nothing asks.
 
 // decide asks the ledger and carries the answer to the asker, and, if it is a
 // decision, to every other agent that waits for it.

@@ -10,9 +10,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// report takes a seller's record of a job. A usage record goes on to its user, even
-// if nothing is due by it and the unit has ended: the seller may have broken a
-// promise.
+// report takes a seller's record of a job. A usage record goes on to its user, even if nothing is
+// due by it and the unit has ended: the seller may have broken a promise.
 func (r *Role) report(now time.Time, m protocol.Message, q message.JobReport) protocol.Output {
 	n := q.Signed.Note
 	hash, err := contract.RecordHash(n)

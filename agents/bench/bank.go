@@ -201,8 +201,7 @@ func (b *BankBench) together(ctx context.Context, clients int, once func(client 
 	return n.Load(), took, cmp.Or(errs...) // of many that say the same, one
 }
 
-// verified settles bundles that count as verified, and keeps the role's records for bbolt's
-// batch.
+// verified settles bundles that count as verified, and keeps the role's records for bbolt's batch.
 func (b *BankBench) verified(ctx context.Context, clients int) (int64, time.Duration, error) {
 	if err := b.turn(ctx, true); err != nil {
 		return 0, 0, err

@@ -35,9 +35,8 @@ type CATSBid struct {
 	Dummy int // 0: none; numbered from 1
 }
 
-// ParseCATS reads the suite's text format: comments after '%', then 'goods N', 'bids M' and
-// 'dummy D', then a line for each bid: its number, its price, its goods, '#'. Goods from N on
-// are dummies.
+// ParseCATS reads the suite's text format: comments after '%', then 'goods N', 'bids M' and 'dummy
+// D', then a line for each bid: its number, its price, its goods, '#'. Goods from N on are dummies.
 func ParseCATS(r io.Reader) (*CATS, error) {
 	c := &CATS{Goods: -1, Dummies: -1}
 	bids := -1

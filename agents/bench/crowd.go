@@ -55,10 +55,9 @@ func (r *CrowdReport) Add(o CrowdReport) {
 	}
 }
 
-// Crowd runs user agents in this process, one for each directory that in lists in its first
-// line, and has each of them buy one slot of a core and a minute whenever in has a further
-// line, which is how many buy at once. It answers the first line with CrowdUp, the others with a
-// CrowdReport.
+// Crowd runs user agents in this process, one for each directory that in lists in its first line,
+// and has each of them buy one slot of a core and a minute whenever in has a further line, which is
+// how many buy at once. It answers the first line with CrowdUp, the others with a CrowdReport.
 func Crowd(ctx context.Context, in io.Reader, out, logTo io.Writer) (err error) {
 	d, answer := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
 	var dirs []string

@@ -125,8 +125,7 @@ func (m *ledgerMaker) open(i int) error {
 	return errors.Join(err1, err2)
 }
 
-// settle lets accounts buy in turns, each from the next one, and every tenth time from the
-// first.
+// settle lets accounts buy in turns, each from the next one, and every tenth time from the first.
 func (m *ledgerMaker) settle(n int) error {
 	m.now = m.now.Add(time.Millisecond)
 	user, seller := m.accounts[n%len(m.accounts)], m.accounts[(n+1)%len(m.accounts)]

@@ -75,8 +75,7 @@ func (b *BankBench) answer(m protocol.Message) {
 // fillStep is how many accounts or bundles one append contains while the ledger is filled.
 const fillStep = 4000
 
-// fill opens the accounts, gives them money and settles bundles until the ledger
-// has its entries.
+// fill opens the accounts, gives them money and settles bundles until the ledger has its entries.
 func (b *BankBench) fill(ctx context.Context) error {
 	for from := 0; from < b.Accounts; from += fillStep {
 		ids := b.keys.accounts[from:min(from+fillStep, b.Accounts)]

@@ -20,8 +20,7 @@ const (
 	mostUID  = 1<<32 - 3 // the last two mean nobody in particular
 )
 
-// containment says how jobs of the driver local are kept from the machine and from each
-// other.
+// containment says how jobs of the driver local are kept from the machine and from each other.
 func (c *Config) containment() (local.Containment, error) {
 	j := c.Resource.Jobs
 	k := local.Containment{Network: j.Network, Image: j.Image, Accept: j.Accept}

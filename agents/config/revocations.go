@@ -16,8 +16,7 @@ import (
 // HeardName is the file of the revocation lists that other agents have passed on.
 const HeardName = "revoked-heard.pem"
 
-// authorityList is the list of the authority whose key a bank has, which 'ramp ca revoke'
-// rewrites.
+// authorityList is the list of the authority whose key a bank has, which 'ramp ca revoke' rewrites.
 const authorityList = "revoked.pem"
 
 // lists are the files with revocation lists that people write.

@@ -136,8 +136,7 @@ func (c *Client) Gone(ctx context.Context, err error) error {
 	return &exit.Error{Code: exit.Unreachable, Err: ErrGone, Hint: goneHint}
 }
 
-// stopping explains a handler's error to its caller: handlers are cancelled when the daemon
-// stops.
+// stopping explains a handler's error to its caller: handlers are cancelled when the daemon stops.
 func stopping(err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err

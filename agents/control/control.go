@@ -1,7 +1,6 @@
-// Package control is the local API of a running agent: HTTP and JSON over a unix socket
-// that only the agent's owner can open. It has one table of calls with their questions and
-// answers, a client, and the server's front. Package node answers the calls. docs/CONTROL.md
-// lists them.
+// Package control is the local API of a running agent: HTTP and JSON over a unix socket that only
+// the agent's owner can open. It has one table of calls with their questions and answers, a client,
+// and the server's front. Package node answers the calls. docs/CONTROL.md lists them.
 package control
 
 import (

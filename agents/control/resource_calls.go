@@ -30,8 +30,7 @@ type TypicalAnswer struct {
 	Line    message.QuoteLine `json:"answer"`
 }
 
-// Typicals are what buyers often ask of a machine: cores as a share of it, or of
-// a node.
+// Typicals are what buyers often ask of a machine: cores as a share of it, or of a node.
 func Typicals(cores, node int) []TypicalAnswer {
 	if node < 1 || node > cores {
 		node = cores

@@ -92,8 +92,7 @@ func barterJob(user, site string, cores int) modesOrder {
 	return modesOrder{user: user, site: site, cores: cores, wall: barterWall, price: barterPrice}
 }
 
-// barterAtOnce: a1 buys for 120 on B's cluster, and b1 for 50 on one of A's that
-// fails.
+// barterAtOnce: a1 buys for 120 on B's cluster, and b1 for 50 on one of A's that fails.
 func (m *modes) barterAtOnce(ctx context.Context) error {
 	first, err := m.hold(ctx, barterJob("a1", "b-cluster", 60))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package exit has the exit codes of the program, and errors that carry one together
-// with a hint on what to do. The control API sends both, so a command ends with the code
-// that its daemon chose.
+// Package exit has the exit codes of the program, and errors that carry one together with a hint on
+// what to do. The control API sends both, so a command ends with the code that its daemon chose.
 package exit
 
 import (

@@ -101,9 +101,8 @@ func (h *homes) fresh(now time.Time) int {
 	return n
 }
 
-// class is the number of sellers of a class that accept the terms, and by how many bits the
-// class is split: the medians of the servers' last censuses, so that a minority cannot move
-// them.
+// class is the number of sellers of a class that accept the terms, and by how many bits the class
+// is split: the medians of the servers' last censuses, so that a minority cannot move them.
 func (h *homes) class(terms protocol.Terms, class int) (count, bits int) {
 	var counts, splits []int
 	for _, x := range h.by { // any order: sorted

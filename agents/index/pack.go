@@ -22,8 +22,7 @@ func Pack(list []message.Record) []byte {
 	return b
 }
 
-// Unpack reads what Pack has written. Records whose certificate is no longer valid are
-// left out.
+// Unpack reads what Pack has written. Records whose certificate is no longer valid are left out.
 func Unpack(trust *identity.Trust, b []byte, now time.Time) (list []message.Record, err error) {
 	var signed [][]byte
 	if err := json.Unmarshal(b, &signed); err != nil {

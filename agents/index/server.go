@@ -152,9 +152,8 @@ func (s *Server) put(now time.Time, body message.Records) (protocol.Performative
 	return protocol.Agree, message.IndexRows{Census: s.census}
 }
 
-// takes reports whether the server is a home of a record, or nearly: those who bring
-// records may know other servers, and another number of sellers. A withdrawal may come
-// wherever a record did.
+// takes reports whether the server is a home of a record, or nearly: those who bring records may
+// know other servers, and another number of sellers. A withdrawal may come wherever a record did.
 func (s *Server) takes(now time.Time, r message.Record) bool {
 	if s.table.by[r.Seller.Fingerprint()] != nil || r.Presence.TTL == 0 {
 		return s.table.by[r.Seller.Fingerprint()] != nil

@@ -303,9 +303,8 @@ func compareShards(a, b message.Shard) int {
 		cmp.Compare(a.Class, b.Class), cmp.Compare(a.Bits, b.Bits), cmp.Compare(a.Prefix, b.Prefix))
 }
 
-// netOf is the network of the first IP address, a /24 or a /48 of IPv6; empty: there is
-// none. Sellers claim addresses, so this bounds only what one careless or honest network
-// takes.
+// netOf is the network of the first IP address, a /24 or a /48 of IPv6; empty: there is none.
+// Sellers claim addresses, so this bounds only what one careless or honest network takes.
 func netOf(addresses []string) string {
 	for _, a := range addresses {
 		part := strings.Split(a, "/")

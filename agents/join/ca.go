@@ -179,8 +179,7 @@ func WriteCertificate(ca *identity.CA, dir string, cert []byte) error {
 	return WriteNew(filepath.Join(dir, CertificateFile), cert, 0o644)
 }
 
-// ParseCertificate reads the first certificate in PEM text and skips anything else, such as
-// a key.
+// ParseCertificate reads the first certificate in PEM text and skips anything else, such as a key.
 func ParseCertificate(b []byte) (*x509.Certificate, error) {
 	block, rest := pem.Decode(b)
 	for block != nil && block.Type != "CERTIFICATE" {

@@ -51,10 +51,9 @@ func (m *Market) Outcome(id protocol.ContractID) protocol.Outcome {
 	return r.Outcome
 }
 
-// Check reports every violation of the rules that hold once faults have stopped and
-// everything is decided. Either all units of a contract are sold and paid once, or
-// none is and nothing is held. Journals, batch systems and ledger agree. The money
-// adds up.
+// Check reports every violation of the rules that hold once faults have stopped and everything is
+// decided. Either all units of a contract are sold and paid once, or none is and nothing is held.
+// Journals, batch systems and ledger agree. The money adds up.
 func (m *Market) Check() error {
 	errs := []error{m.checkLedger()}
 	paid := map[string]protocol.Credits{}

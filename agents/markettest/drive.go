@@ -54,8 +54,7 @@ func (m *Market) step(end time.Time) bool {
 	return true
 }
 
-// nextAlarm is the earliest alarm in the market's time; equal ones go to the
-// first party.
+// nextAlarm is the earliest alarm in the market's time; equal ones go to the first party.
 func (m *Market) nextAlarm() (at time.Time, of *party) {
 	for _, p := range m.order {
 		if p.role == nil || p.alarm.IsZero() {

@@ -41,10 +41,9 @@ type Application struct {
 	Now     func() time.Time // nil: time.Now
 }
 
-// Apply sends the request over a channel of the newcomer's own key and returns the
-// agent's answer. Only the agent itself receives the request. It takes at most
-// EnrolTimeout for each address. Errors wrap one of those above; ErrNotVouched comes
-// with the fault of the certificate.
+// Apply sends the request over a channel of the newcomer's own key and returns the agent's answer.
+// Only the agent itself receives the request. It takes at most EnrolTimeout for each address.
+// Errors wrap one of those above; ErrNotVouched comes with the fault of the certificate.
 func Apply(ctx context.Context, a Application) ([]byte, error) {
 	if a.Now == nil {
 		a.Now = time.Now

@@ -56,8 +56,7 @@ func decodeCard(b []byte) (card, error) {
 	return c, nil
 }
 
-// dialable keeps the addresses that this host can dial. A newer agent may list other
-// transports.
+// dialable keeps the addresses that this host can dial. A newer agent may list other transports.
 func dialable(all [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range all {

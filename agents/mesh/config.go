@@ -51,10 +51,9 @@ type Config struct {
 	Credential *identity.Credential
 	Trust      Trust
 	Codec      Codec
-	// Deliver passes a message to the role: one that arrived, or a failure from
-	// protocol.LocalMesh. It may block, which slows down only the peer that sent the
-	// message, and must return once the role has stopped. It is called from several
-	// goroutines, in order for each peer.
+	// Deliver passes a message to the role: one that arrived, or a failure from protocol.LocalMesh.
+	// It may block, which slows down only the peer that sent the message, and must return once the
+	// role has stopped. It is called from several goroutines, in order for each peer.
 	Deliver func(m protocol.Message) error
 	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001. The mesh listens for QUIC
 	// beside each, except at loopback addresses. If empty, it listens at a free port of the

@@ -48,8 +48,7 @@ type facts struct {
 	greeted bool    // it has received this agent's presence in that way
 }
 
-// isNewSeller reports whether this is a seller whose first presence arrived within
-// HearerGrace.
+// isNewSeller reports whether this is a seller whose first presence arrived within HearerGrace.
 func (f facts) isNewSeller(now time.Time) bool {
 	return f.kind == protocol.KindResource && now.Before(f.since.Add(HearerGrace))
 }

@@ -18,8 +18,7 @@ type delivery struct {
 	failures chan *undelivered
 }
 
-// outgoing is a message on its way to one receiver, encoded by its writer, or a
-// bare frame.
+// outgoing is a message on its way to one receiver, encoded by its writer, or a bare frame.
 type outgoing struct {
 	message protocol.Message
 	frame   []byte                 // a bare frame, sent unchanged

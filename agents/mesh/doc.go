@@ -1,11 +1,10 @@
 // Package mesh carries messages between agents over libp2p: it is the
 // agents.Transport of real daemons.
 //
-// A message's sender is never read from a field. A host uses the private key of its
-// agent's certificate, so the channel proves the key, and the first frame on every
-// stream is the certificate chain that names the key's agent. Peers without a valid
-// credential are dropped. Those that send too much, or nonsense, are cut off for a
-// while, without effect on others.
+// A message's sender is never read from a field. A host uses the private key of its agent's
+// certificate, so the channel proves the key, and the first frame on every stream is the
+// certificate chain that names the key's agent. Peers without a valid credential are dropped. Those
+// that send too much, or nonsense, are cut off for a while, without effect on others.
 //
 // Rounds and commits use one long-lived stream per direction and pair of agents, in
 // order. Presences, and calls to many sellers, go by gossip:

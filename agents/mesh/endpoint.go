@@ -198,8 +198,7 @@ func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
 	return e.contacts.add(agent, by, id, shown, now)
 }
 
-// drop cuts a peer off for CutOff, because it exceeds a bound or its credential is
-// not valid here.
+// drop cuts a peer off for CutOff, because it exceeds a bound or its credential is not valid here.
 func (e *endpoint) drop(id peer.ID, why error) {
 	log, c := e.cfg.Log, e.contacts.ofPeer(id)
 	if c != nil { // people know it by its name

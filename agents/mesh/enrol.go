@@ -34,9 +34,8 @@ type Applicant struct {
 	Request []byte
 }
 
-// Enrol answers an applicant. wrong means that no honest newcomer makes such a request,
-// for example with a token that was never issued; it costs the applicant's address
-// enrolWrongCosts.
+// Enrol answers an applicant. wrong means that no honest newcomer makes such a request, for example
+// with a token that was never issued; it costs the applicant's address enrolWrongCosts.
 type Enrol func(ctx context.Context, a Applicant) (answer []byte, wrong bool)
 
 // Bounds of enrolment.

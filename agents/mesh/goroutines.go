@@ -44,8 +44,7 @@ func (l *lifetime) end(closeHost func() error) (flushed bool, err error) {
 	return flushed, err
 }
 
-// group is a set of goroutines that its owner waits for. Once closed, it starts no
-// more.
+// group is a set of goroutines that its owner waits for. Once closed, it starts no more.
 type group struct {
 	mu     sync.Mutex
 	closed bool

@@ -81,8 +81,7 @@ func exclusiveTCP(u transport.Upgrader, limits network.ResourceManager) (*tcp.Tc
 	return tcp.NewTCPTransport(u, limits, nil, tcp.DisableReuseport())
 }
 
-// newLimits limits what the whole host, one peer and one protocol of a peer may have at
-// once.
+// newLimits limits what the whole host, one peer and one protocol of a peer may have at once.
 func newLimits(denied *denials, strange func(peer.ID) bool) (network.ResourceManager, error) {
 	whole := rcmgr.ResourceLimits{
 		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,

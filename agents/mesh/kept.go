@@ -39,8 +39,7 @@ type keeper struct {
 	learnt  time.Time
 }
 
-// run keeps peers, and joins through them while nobody else is connected, until ctx is
-// done.
+// run keeps peers, and joins through them while nobody else is connected, until ctx is done.
 func (k *keeper) run(ctx context.Context) {
 	k.load()
 	wait := RejoinFirst

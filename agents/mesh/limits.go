@@ -73,9 +73,8 @@ const (
 	trimGrace      = 20 * time.Second
 	visitorKeeps   = 8  // connections of a visitor, beside those that it uses
 	sellerKeeps    = 32 // the same of a seller, which closes some from SellerMost
-	// maxPerAddress bounds the connections of one IP address. The library's 8, and its
-	// rate of one in five seconds, would keep out a site with many agents behind one
-	// address.
+	// maxPerAddress bounds the connections of one IP address. The library's 8, and its rate of one
+	// in five seconds, would keep out a site with many agents behind one address.
 	maxPerAddress     = 512
 	newPerAddress     = 64  // new connections per second from one address
 	newPerAddressMost = 512 // ... and at once, when a site starts

@@ -235,8 +235,7 @@ func (l *link) reopen(ctx context.Context) error {
 	return nil
 }
 
-// shut closes the stream in good order, so that a peer that follows the protocol
-// loses nothing.
+// shut closes the stream in good order, so that a peer that follows the protocol loses nothing.
 func (l *link) shut() {
 	if l.stream != nil {
 		l.stream.close()

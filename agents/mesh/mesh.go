@@ -175,9 +175,8 @@ func (m *Mesh) Known() []Known { return m.ep.contacts.all() }
 // without Nearby and without bootstrap addresses other than this agent's own.
 func (m *Mesh) Joined(ctx context.Context) error { return m.joining.await(ctx) }
 
-// Recheck verifies the credentials of all known agents again, and cuts off and forgets
-// those that are no longer valid, so that gossip of theirs is refused too. Call it when
-// Trust has changed.
+// Recheck verifies the credentials of all known agents again, and cuts off and forgets those that
+// are no longer valid, so that gossip of theirs is refused too. Call it when Trust has changed.
 func (m *Mesh) Recheck() {
 	m.ep.recheck()
 	m.revoked.tell()

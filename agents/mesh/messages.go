@@ -46,9 +46,8 @@ func (ls *links) serveFrames(s network.Stream, handle func(c *contact, b []byte)
 	}
 }
 
-// receive opens a direct message and delivers it. Opening verifies signatures, so it
-// runs in the goroutine of this peer's stream: peers proceed in parallel, and each
-// keeps its order.
+// receive opens a direct message and delivers it. Opening verifies signatures, so it runs in the
+// goroutine of this peer's stream: peers proceed in parallel, and each keeps its order.
 func (ls *links) receive(c *contact, b []byte) error {
 	msg, err := ls.delivery.open(b, c.agent)
 	if err != nil {

@@ -151,8 +151,7 @@ func (e *endpoint) isNew(id peer.ID) bool {
 	return slices.ContainsFunc(e.host.Network().ConnsToPeer(id), func(c network.Conn) bool { return time.Since(c.Stat().Opened) < directTime })
 }
 
-// carries is what the relayed connections to one peer carry, 0 if one is direct or without
-// a limit.
+// carries is what the relayed connections to one peer carry, 0 if one is direct or without a limit.
 func carries(all []network.Conn) (most int64) {
 	for _, c := range all {
 		n, _ := c.Stat().Extra[client.StatLimitData].(uint64)

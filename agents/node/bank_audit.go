@@ -105,8 +105,7 @@ func (b *Bank) Audit(_ context.Context, q control.AuditCall) (control.AuditRepor
 	return a, err
 }
 
-// auditSuspect audits a ledger under which the disk has failed, before anything is served
-// from it.
+// auditSuspect audits a ledger under which the disk has failed, before anything is served from it.
 func (n *Node) auditSuspect(db *ledgerdb.DB) error {
 	if !db.Suspect() {
 		return nil

@@ -1,7 +1,6 @@
-// Package node is one running agent on this machine: a role, its store, the mesh, the
-// batch driver, staged files, metrics and the control socket. It starts, reloads, drains
-// and stops them. Daemons, commands without a daemon, the demo and tests use it. What to
-// decide is left to the role.
+// Package node is one running agent on this machine: a role, its store, the mesh, the batch driver,
+// staged files, metrics and the control socket. It starts, reloads, drains and stops them. Daemons,
+// commands without a daemon, the demo and tests use it. What to decide is left to the role.
 package node
 
 import (

@@ -25,8 +25,7 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// userRecords answers what the journal alone knows; it works with every agent
-// gone.
+// userRecords answers what the journal alone knows; it works with every agent gone.
 type userRecords struct {
 	journal *journal.Journal
 	cfg     *config.Config

@@ -54,8 +54,7 @@ func (u userAgent) cancelOnce(ctx context.Context, q control.IDCall) (taken bool
 	return taken, nil
 }
 
-// mayCancel reports whether a purchase is settled, or why one that is over has
-// nothing to cancel.
+// mayCancel reports whether a purchase is settled, or why one that is over has nothing to cancel.
 func mayCancel(value []byte, unit int) (settled bool, err error) {
 	row, err := user.ReadRow(value)
 	if err != nil {

@@ -247,8 +247,7 @@ type tailing struct {
 	stdout, stderr io.Writer
 }
 
-// follow goes on until the log has ended. Before its site has the launch there is
-// nothing to read.
+// follow goes on until the log has ended. Before its site has the launch there is nothing to read.
 func (t *tailing) follow(ctx context.Context) error {
 	rest := time.NewTicker(protocol.RetryFirst / 2)
 	defer rest.Stop()

@@ -85,8 +85,7 @@ func span(units []message.PurchasedUnit) time.Duration {
 	return last.End.Sub(first.Start)
 }
 
-// Divide makes a program run the indexes of an array in so many slots, each for at most
-// limit.
+// Divide makes a program run the indexes of an array in so many slots, each for at most limit.
 func Divide(p message.Program, a jobfile.Array, slots int, limit time.Duration) (*message.Program, error) {
 	if p.App != "" || len(p.Commands) > 0 {
 		return nil, exit.Fail(exit.Usage, "", "--array: want one command, which each index runs")

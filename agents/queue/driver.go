@@ -1,10 +1,9 @@
 // Package queue brings batch systems to the resource agent.
 //
-// A batch system is a local correspondent: the agent sends it Reserve, Keep,
-// Release and QueueQuery, and receives Reserved, Released, QueueChanged and, while the
-// batch system cannot be reached, QueueDown. A Driver may be as slow as its batch
-// system; the agent never waits for it. Every driver keeps the same promises,
-// which package queuetest tests:
+// A batch system is a local correspondent: the agent sends it Reserve, Keep, Release and
+// QueueQuery, and receives Reserved, Released, QueueChanged and, while the batch system cannot be
+// reached, QueueDown. A Driver may be as slow as its batch system; the agent never waits for it.
+// Every driver keeps the same promises, which package queuetest tests:
 //
 //   - It answers requests in order. Reserving the same slot again under its ID
 //     succeeds, and so does releasing an unknown ID, so that the agent can repeat a

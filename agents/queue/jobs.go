@@ -18,8 +18,7 @@ import (
 //   - Its output and its exit status outlast the driver.
 //   - No shell reads any of its words.
 type Jobs interface {
-	// Submit lets a job begin as soon as its slot does, durably. Submitting it again
-	// succeeds.
+	// Submit lets a job begin as soon as its slot does, durably. Submitting it again succeeds.
 	Submit(now time.Time, job message.Job) *protocol.Reason
 	// Signal suspends, resumes or kills a job, possibly a moment later.
 	Signal(now time.Time, job message.Job, verb message.JobSignal) *protocol.Reason

@@ -32,8 +32,7 @@ func (l *Loop) used(now time.Time, q message.SlotQuery) (message.SlotUsed, bool)
 // zero Model keeps every core busy until the slot's end. Its random values depend on
 // the reservation's ID alone, so that every query gets the same answer.
 type Model struct {
-	// FailPerMille is how many jobs in a thousand the machine loses half way through
-	// their slot.
+	// FailPerMille is how many jobs in a thousand the machine loses half way through their slot.
 	FailPerMille int
 	// IdlePerMille bounds the share of the slot's core time that a job leaves unused,
 	// in thousandths.

@@ -115,8 +115,7 @@ func (k *market) Free(start, end time.Time) int {
 	return free
 }
 
-// Load is the number of allocated cores at t, by the batch system's forecast, and of
-// all cores.
+// Load is the number of allocated cores at t, by the batch system's forecast, and of all cores.
 func (k *market) Load(t time.Time) (busy, capacity int) {
 	share := k.current().calendar.Load(t)
 	return share.Busy, share.Capacity

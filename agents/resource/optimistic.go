@@ -25,10 +25,9 @@ const (
 	maxNeeds             = 4096
 )
 
-// optimistic owns the view by which a site overbooks: it sells slots beyond the batch
-// system's forecast that are free if every job runs as long as its learnt bound, unless
-// the running jobs are too likely to break them (forecast.Optimistic). It is nil at a
-// site that does not overbook.
+// optimistic owns the view by which a site overbooks: it sells slots beyond the batch system's
+// forecast that are free if every job runs as long as its learnt bound, unless the running jobs are
+// too likely to break them (forecast.Optimistic). It is nil at a site that does not overbook.
 type optimistic struct {
 	view    forecast.Optimistic
 	learnt  *forecast.Forecast

@@ -50,10 +50,9 @@ func (r *Role) review(now time.Time) protocol.Output {
 	return out.Join(r.releaseUnlikely(now, lines))
 }
 
-// releaseUnlikely releases overbooked slots that begin soon and are unlikely to be
-// free. The commit side then asks for them again as for any that the batch system has
-// lost, without overbooking; if the batch system refuses, the promise is broken while
-// its buyer can still buy another slot.
+// releaseUnlikely releases overbooked slots that begin soon and are unlikely to be free. The commit
+// side then asks for them again as for any that the batch system has lost, without overbooking; if
+// the batch system refuses, the promise is broken while its buyer can still buy another slot.
 func (r *Role) releaseUnlikely(now time.Time, lines []message.ReservationLine) (out protocol.Output) {
 	for _, l := range lines {
 		ahead := l.Slot.Start.Sub(now)

@@ -36,8 +36,7 @@ func (r *Role) beat(now time.Time) protocol.Output {
 	return out
 }
 
-// appear announces the resource for the first time, once its banks have listed what it
-// has sold.
+// appear announces the resource for the first time, once its banks have listed what it has sold.
 func (r *Role) appear(now time.Time) protocol.Output {
 	if _, _, waits := r.promises.Unasked(); waits || r.leaving || !r.beatAt.IsZero() {
 		return protocol.Output{}

@@ -44,8 +44,7 @@ func (c Chance) Skewed(s Span) time.Duration {
 // halvings of a span that Skewed distinguishes.
 const halvings = 14
 
-// Around draws from a log-normal distribution (sigma 0.6) with a mean, like the delays of
-// networks.
+// Around draws from a log-normal distribution (sigma 0.6) with a mean, like the delays of networks.
 func (c Chance) Around(mean time.Duration) time.Duration { return c.scaled(mean, &logNormal) }
 
 // Longest is the longest delay that Around draws for a mean.

@@ -40,8 +40,7 @@ type Fate struct {
 	Delay  time.Duration // added to the usual delay
 }
 
-// parting is a partition of the network between hosts inside and outside, in one direction
-// or both.
+// parting is a partition of the network between hosts inside and outside, in one direction or both.
 type parting struct {
 	until       time.Duration
 	inside      map[int]bool

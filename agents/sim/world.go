@@ -208,8 +208,7 @@ func (w *World) Stats() Stats {
 // Hash is the hash of everything that happened so far, in hexadecimal.
 func (w *World) Hash() string { return w.trace.sum() }
 
-// Calm stops all faults: partitions heal, disks have room, hosts come up. Clocks stay as
-// they are.
+// Calm stops all faults: partitions heal, disks have room, hosts come up. Clocks stay as they are.
 func (w *World) Calm() { w.faults.stop() }
 
 // plan puts an event on the agenda.

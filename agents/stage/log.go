@@ -50,8 +50,7 @@ type tail struct {
 	more   bool // there was more than may be delivered yet
 }
 
-// log sends the output of a job up to its present end or, with follow, until the job
-// has ended.
+// log sends the output of a job up to its present end or, with follow, until the job has ended.
 func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q request, g Grant, buffer []byte) error {
 	if q.Offset < 0 || q.Errors < 0 {
 		return refuse(protocol.CodeMalformed, "a negative offset")

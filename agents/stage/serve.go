@@ -148,8 +148,7 @@ type part struct {
 	size int64
 }
 
-// openPart opens an incomplete file and hashes its part, which ends where the rest is to
-// be added.
+// openPart opens an incomplete file and hashes its part, which ends where the rest is to be added.
 func (d *Depot) openPart(job string, f protocol.StagedFile) (*part, error) {
 	sum := sha256.Sum256([]byte(f.Path))
 	p := &part{name: filepath.Join(d.dir(job), partDir, hex.EncodeToString(sum[:16])), hash: digestOf(f)}

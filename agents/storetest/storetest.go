@@ -1,6 +1,5 @@
-// Package storetest is the contract test of stores: records come back in order of
-// key, an append is stored wholly or not at all, and an acknowledged one survives
-// the death of the process.
+// Package storetest is the contract test of stores: records come back in order of key, an append is
+// stored wholly or not at all, and an acknowledged one survives the death of the process.
 package storetest
 
 import (

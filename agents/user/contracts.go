@@ -13,8 +13,7 @@ import (
 // one that ends first is forgotten.
 const maxContracts = 1 << 12
 
-// settledContract is a settled contract, as it was signed, that its sellers may
-// still need.
+// settledContract is a settled contract, as it was signed, that its sellers may still need.
 type settledContract struct {
 	id     protocol.ContractID
 	der    []byte

@@ -67,11 +67,10 @@ type Exchanges struct {
 	list []*Exchange // oldest first
 }
 
-// Order places an order with a quote, unless there is one: one with its key, or one with
-// the same words whose key is dead, which gets the new key. It returns that order as it
-// was, or the new one. A refused order is requested again. Order returns nil if x has no
-// quote, its key is too long or too many orders await an answer, and does nothing to an
-// order with other words.
+// Order places an order with a quote, unless there is one: one with its key, or one with the same
+// words whose key is dead, which gets the new key. It returns that order as it was, or the new one.
+// A refused order is requested again. Order returns nil if x has no quote, its key is too long or
+// too many orders await an answer, and does nothing to an order with other words.
 func (e *Exchanges) Order(now time.Time, x Exchange, dead []string) (*Exchange, protocol.Output) {
 	o := e.find(func(o *Exchange) bool { return o.Key == x.Key })
 	if o == nil {

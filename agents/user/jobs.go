@@ -189,8 +189,7 @@ func (js *jobs) end(now time.Time, j *job, out protocol.Output) protocol.Output 
 	return out
 }
 
-// launch brings the program to the winner, or to the next one after the last has returned
-// the job.
+// launch brings the program to the winner, or to the next one after the last has returned the job.
 func (js *jobs) launch(now time.Time, j *job) protocol.Output {
 	v := js.run(j, now, message.RunUnit{
 		Launch: fmt.Sprintf("%s.%d", j.ID, j.Progress.Award), Resource: j.Progress.Site.Name(), Seller: j.Progress.Site,

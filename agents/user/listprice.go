@@ -25,9 +25,8 @@ func (d *directory) listOf(id protocol.AgentID) protocol.Credits {
 	return 0
 }
 
-// listPrices are those of each unit, of the sellers that take these terms and have the
-// machine for it. Without such a machine all their prices count, so that the sellers can
-// say why they refuse.
+// listPrices are those of each unit, of the sellers that take these terms and have the machine for
+// it. Without such a machine all their prices count, so that the sellers can say why they refuse.
 func listPrices(requests []rfql.Request, terms protocol.Terms, sellers []Known) []listed {
 	list := make([]listed, len(requests))
 	var all listed

@@ -64,9 +64,8 @@ func unsigned(c *reserve.Coordinator) []string {
 	return names
 }
 
-// voidReason explains why the bank voided a contract. The bank does not reveal whose
-// account is missing; the hint covers the case that people overlook, a site for
-// which nobody has opened one.
+// voidReason explains why the bank voided a contract. The bank does not reveal whose account is
+// missing; the hint covers the case that people overlook, a site for which nobody has opened one.
 func voidReason(why protocol.Code, unsigned []string) string {
 	words := "the bank voided the contract: " + string(why)
 	switch why {

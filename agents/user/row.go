@@ -153,8 +153,7 @@ func toOwner(conversation string, body protocol.Body) protocol.Output {
 	}}}
 }
 
-// Live reports whether the purchase still needed its owner or others when it was
-// saved.
+// Live reports whether the purchase still needed its owner or others when it was saved.
 func (r Row) Live() bool { return live(r.State) }
 
 // Signed is a live purchase brought up to date from the record of its bundle, in

@@ -91,8 +91,7 @@ func (x *run) report() protocol.Output {
 	return toOwner(v.ID, message.RunProgress{Run: v})
 }
 
-// due is when the first of its units is due, or when nothing can be fetched any
-// more.
+// due is when the first of its units is due, or when nothing can be fetched any more.
 func (x *run) due() time.Time {
 	var at, fetch time.Time
 	switch {

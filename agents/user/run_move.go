@@ -35,8 +35,7 @@ func (r *runs) at(l *rebuy) (*run, int) {
 	return r.find(first, func(_ *message.Run, u message.RunUnit) bool { return u.Unit == unit })
 }
 
-// move continues a run in the slot that replaces a lost unit's, and informs the other
-// units.
+// move continues a run in the slot that replaces a lost unit's, and informs the other units.
 func (r *runs) move(now time.Time, l *rebuy, p *Purchase) protocol.Output {
 	x, i := r.at(l)
 	if x == nil || !x.view.Units[i].Lost || len(p.Units) != 1 {

@@ -138,8 +138,7 @@ func (r *runs) of(m protocol.Message) (*run, int) {
 	})
 }
 
-// find is the run of a purchase, and the index of the first unit that matches; nil
-// without one.
+// find is the run of a purchase, and the index of the first unit that matches; nil without one.
 func (r *runs) find(purchase string, match func(v *message.Run, u message.RunUnit) bool) (*run, int) {
 	if x := r.by[purchase]; x != nil {
 		for i, u := range x.view.Units {

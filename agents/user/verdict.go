@@ -11,10 +11,9 @@ import (
 	"ramp/protocol/message"
 )
 
-// A usage record that the contract allows may still differ from what its owner saw.
-// An owner who wants to check first (Config.AskUsage) gives the verdict: to
-// countersign, or to dispute, and then the bank's operator decides. The bank counts
-// silence as agreement.
+// A usage record that the contract allows may still differ from what its owner saw. An owner who
+// wants to check first (Config.AskUsage) gives the verdict: to countersign, or to dispute, and then
+// the bank's operator decides. The bank counts silence as agreement.
 
 // ownerVerdict signs the owner's verdict on usage records that are filed: of one
 // unit, or of all if Unit is below zero.

@@ -6,11 +6,10 @@
 // Every request passes the guard before a handler sees it: the right host, no foreign
 // origin, a small body, and a session. A session begins with a link that works once.
 //
-// A page is a list of blocks (facts, tables, forms, charts) that one template writes:
-// page.templ, from which page_templ.go is generated.
-// Whatever a peer may have written is text, with control characters made visible. Pages
-// are complete without JavaScript; with it, they fetch themselves again at every event of
-// the agent that they name.
+// A page is a list of blocks (facts, tables, forms, charts) that one template writes: page.templ,
+// from which page_templ.go is generated. Whatever a peer may have written is text, with control
+// characters made visible. Pages are complete without JavaScript; with it, they fetch themselves
+// again at every event of the agent that they name.
 package web
 
 //go:generate go tool templ generate -f page.templ

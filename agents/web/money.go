@@ -92,8 +92,7 @@ func statementCall(r *http.Request) (q control.StatementCall, err error) {
 // lastEntry is behind every entry.
 const lastEntry = 1 << 62
 
-// statementTable has the entries of an account. account names it in the address of older
-// entries.
+// statementTable has the entries of an account. account names it in the address of older entries.
 func statementTable(m message.Statement, path, account string) *table {
 	t := &table{Caption: "Entries, the newest first", Heads: heads("Entry#", "Time", "What", "Amount#", "Balance#", "Contract or reason", "Other account"), Empty: "There is no entry."}
 	for _, l := range slices.Backward(m.Lines) {

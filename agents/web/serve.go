@@ -101,8 +101,7 @@ func PeerUID(c net.Conn) (uid int, ok bool) {
 	return 0, false
 }
 
-// ownerIn finds the account of the connection from one address to another in a table of
-// the kernel.
+// ownerIn finds the account of the connection from one address to another in a table of the kernel.
 func ownerIn(table string, from, to *net.TCPAddr) (uid int, ok bool) {
 	want := [2]string{fmt.Sprintf(":%04X", from.Port), fmt.Sprintf(":%04X", to.Port)}
 	for line := range strings.Lines(table) {

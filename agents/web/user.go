@@ -114,8 +114,7 @@ func (s userPages) approve(ctx context.Context, form url.Values) (string, error)
 // errSeen ends the following of a stream whose first value is enough.
 var errSeen = errors.New("seen")
 
-// cancel asks the sellers to take a purchase back. It goes on when the page has its first
-// answer.
+// cancel asks the sellers to take a purchase back. It goes on when the page has its first answer.
 func (s userPages) cancel(ctx context.Context, form url.Values) (string, error) {
 	if err := allowed(control.Cancel.Call); err != nil {
 		return "", err

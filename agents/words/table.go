@@ -82,8 +82,7 @@ func listLines(heads []string, rows [][]string, most int) []string {
 	return lines
 }
 
-// Columns are the lines of a table of at most this width, one for each row. Longer cells are
-// cut.
+// Columns are the lines of a table of at most this width, one for each row. Longer cells are cut.
 func Columns(rows [][]string, most int) []string {
 	return slices.Concat(grid(rows, most, func(cell string, width int) []string { return []string{Cut(cell, width)} })...)
 }

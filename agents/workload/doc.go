@@ -1,7 +1,6 @@
-// Package workload represents the past and the future of a batch system in numbers: it
-// reads and writes logs in the Standard Workload Format, makes synthetic ones, plays a
-// log forward under EASY back-filling with sold slots added, and computes how many
-// cores are free when.
+// Package workload represents the past and the future of a batch system in numbers: it reads and
+// writes logs in the Standard Workload Format, makes synthetic ones, plays a log forward under EASY
+// back-filling with sold slots added, and computes how many cores are free when.
 //
 // It decides without I/O: callers pass readers and random sources, and time is an
 // argument. All times are whole seconds on the caller's clock: seconds of the log for a

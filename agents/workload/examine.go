@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// Report lists the faults and oddities of a log. A log with a fault is unusable:
-// ReadSWF refuses it, or no job in it ran. Each oddity is handled by a rule (specs
-// §1.3), which its note states.
+// Report lists the faults and oddities of a log. A log with a fault is unusable: ReadSWF refuses
+// it, or no job in it ran. Each oddity is handled by a rule (specs §1.3), which its note states.
 type Report struct {
 	Lines  int     // of the text, including empty ones
 	Jobs   int     // readable job lines

@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// Model is the workload model of Lublin and Feitelson (JPDC 63, 2003) for one
-// class of jobs: how many cores, how long, and when. The sizes are base-2
-// logarithms for a machine of 128 cores; Synthesize shifts UMed and UHi with the
-// size of the machine, so that for the typeless class UHi = log2(size) and
-// UMed = UHi − 2.5.
+// Model is the workload model of Lublin and Feitelson (JPDC 63, 2003) for one class of jobs: how
+// many cores, how long, and when. The sizes are base-2 logarithms for a machine of 128 cores;
+// Synthesize shifts UMed and UHi with the size of the machine, so that for the typeless class UHi =
+// log2(size) and UMed = UHi − 2.5.
 type Model struct {
 	Serial, Pow2           float64 // shares of one-core and of power-of-two jobs
 	ULow, UMed, UHi, UProb float64 // two-stage uniform size

@@ -236,8 +236,7 @@ func nextWord(b []byte) (word, rest []byte) {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// parseInt reads a decimal integer of at most eighteen digits, so that it
-// cannot overflow.
+// parseInt reads a decimal integer of at most eighteen digits, so that it cannot overflow.
 func parseInt(b []byte) (int64, bool) {
 	digits, negative := bytes.CutPrefix(b, []byte{'-'})
 	if len(digits) == 0 || len(digits) > 18 {

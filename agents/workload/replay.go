@@ -30,8 +30,7 @@ func NewReplay(l *Log) *Replay {
 	return r
 }
 
-// Machine is the log's machine from second base of the log on, starting in the recorded
-// state.
+// Machine is the log's machine from second base of the log on, starting in the recorded state.
 func (r *Replay) Machine(base int64) *Machine {
 	come := sort.Search(len(r.jobs), func(i int) bool { return r.jobs[i].at > base })
 	m := &Machine{s: newScheduler(base, r.capacity), recorded: true, arrivals: r.jobs[come:]}

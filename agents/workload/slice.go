@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Cut selects the jobs of a log to keep: those submitted in [From, To), and among
-// these, in the order of the file, at most Jobs after the first Skip. Jobs without a
-// submit time are kept only if From is 0 and To is Forever. The bursts of a swapped job
-// go with its first line.
+// Cut selects the jobs of a log to keep: those submitted in [From, To), and among these, in the
+// order of the file, at most Jobs after the first Skip. Jobs without a submit time are kept only if
+// From is 0 and To is Forever. The bursts of a swapped job go with its first line.
 type Cut struct {
 	From, To   int64 // seconds of the log, 0..MaxTime; a To of 0 is Forever
 	Skip, Jobs int   // a Jobs of 0 is all

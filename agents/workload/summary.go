@@ -2,8 +2,7 @@ package workload
 
 import "slices"
 
-// BusyShare is the mean load from which on a week counts as busy in a Summary
-// (specs §1.4).
+// BusyShare is the mean load from which on a week counts as busy in a Summary (specs §1.4).
 const BusyShare = 0.6
 
 // Summary describes a log: its machine, the covered time and the load (002 tables 1 and

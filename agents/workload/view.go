@@ -78,8 +78,7 @@ func (v *View) Busy(t int64) int {
 	return 0
 }
 
-// MostBusy is the largest Busy in [start, end); if end is not after start, at
-// start.
+// MostBusy is the largest Busy in [start, end); if end is not after start, at start.
 func (v *View) MostBusy(start, end int64) int {
 	most := v.Busy(start)
 	n := len(v.busy)

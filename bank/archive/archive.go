@@ -1,6 +1,5 @@
-// Package archive keeps the values of rows in memory, oldest first, in their stored form.
-// Hundreds of thousands of values with pointers would keep the garbage collector busier
-// than a ledger is.
+// Package archive keeps the values of rows in memory, oldest first, in their stored form. Hundreds
+// of thousands of values with pointers would keep the garbage collector busier than a ledger is.
 package archive
 
 import "encoding/binary"

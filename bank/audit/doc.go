@@ -39,8 +39,7 @@ var (
 	ErrStale = errors.New("the bank's head is stale")
 	// ErrProof: a proof does not prove what it should.
 	ErrProof = errors.New("the proof does not hold")
-	// ErrUnknown: the proof at hand does not show whether the log only grew; a fresh
-	// one would.
+	// ErrUnknown: the proof at hand does not show whether the log only grew; a fresh one would.
 	ErrUnknown = errors.New("cannot tell whether the log only grew")
 	// ErrDamaged: stored hashes do not belong together.
 	ErrDamaged = errors.New("the log is damaged")

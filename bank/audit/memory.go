@@ -121,8 +121,7 @@ func (m *Memory) Only(bank protocol.AgentID) *Memory {
 	return &Memory{map[protocol.AgentID][]Seen{bank: slices.Clone(m.banks[bank])}}
 }
 
-// First is a memory with only the first n heads of one bank, and all heads of the
-// others.
+// First is a memory with only the first n heads of one bank, and all heads of the others.
 func (m *Memory) First(bank protocol.AgentID, n int) *Memory {
 	first := &Memory{maps.Clone(m.banks)}
 	first.banks[bank] = slices.Clone(m.banks[bank][:n])

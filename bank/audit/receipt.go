@@ -7,10 +7,9 @@ import (
 	"ramp/protocol"
 )
 
-// CheckReceipt checks a receipt against the verified entries of a document: the decision
-// about its contract, its time and entry, the cost, the refunds and the ends of units.
-// An entry does not name payer and payee; the contract's ID covers them, because it is
-// a hash of the bundle.
+// CheckReceipt checks a receipt against the verified entries of a document: the decision about its
+// contract, its time and entry, the cost, the refunds and the ends of units. An entry does not name
+// payer and payee; the contract's ID covers them, because it is a hash of the bundle.
 func (d Document) CheckReceipt(r protocol.Receipt) error {
 	byNumber := map[uint64]ledger.Entry{}
 	for _, p := range d.Entries {

@@ -75,8 +75,7 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 	return f.failed != nil, err
 }
 
-// keep makes the open transaction durable: in the log, or in the file if there is no room
-// there.
+// keep makes the open transaction durable: in the log, or in the file if there is no room there.
 func (f *File) keep(ops []byte) error {
 	if f.log == nil && f.space > 0 && f.writes >= directWrites {
 		var err error

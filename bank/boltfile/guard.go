@@ -13,8 +13,7 @@ func Guard(f func() error) error {
 	return guardExcept(&never, f)
 }
 
-// guardExcept lets panics through while foreign code is being called: they are
-// not the file's.
+// guardExcept lets panics through while foreign code is being called: they are not the file's.
 func guardExcept(calling *bool, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

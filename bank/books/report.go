@@ -30,8 +30,7 @@ func (q Query) Validate() error {
 	return nil
 }
 
-// Sums are the sums of a time in one currency. A sum that does not fit stays at the
-// maximum.
+// Sums are the sums of a time in one currency. A sum that does not fit stays at the maximum.
 type Sums struct {
 	Contracts uint64           `json:"contracts"` // bundles that were paid or held
 	Open      uint64           `json:"open"`      // contracts with open holds, whose cost is not decided yet

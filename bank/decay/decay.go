@@ -59,10 +59,9 @@ func series(y *big.Int) *big.Int {
 	return sum
 }
 
-// Grow is an account's balance, in micro-credits and 2⁻⁶⁴ parts of one, after a
-// time in which nothing else touched it: x·w + (a/b)(1 − w) with w =
-// e^(−b·elapsed), rounded down. Balance and residue are x; income is a, per Day;
-// ppm is b, more than zero.
+// Grow is an account's balance, in micro-credits and 2⁻⁶⁴ parts of one, after a time in which
+// nothing else touched it: x·w + (a/b)(1 − w) with w = e^(−b·elapsed), rounded down. Balance and
+// residue are x; income is a, per Day; ppm is b, more than zero.
 func Grow(balance protocol.Credits, residue uint64, income protocol.Credits, ppm int64, elapsed time.Duration) (protocol.Credits, uint64) {
 	x := new(big.Int).Lsh(big.NewInt(int64(balance)), residueBits)
 	x.Add(x, new(big.Int).SetUint64(residue))

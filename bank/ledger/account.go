@@ -96,8 +96,7 @@ func (l *Ledger) SetOverdraft(now time.Time, id protocol.AgentID, currency strin
 	return c.write(now, Entry{Kind: KindOverdraft, Ref: limit.String()}, nil, move{line: n}), c.recs, nil
 }
 
-// MayOverdraw refuses limits below zero, and above MaxOverdraft in a currency with an
-// allowance.
+// MayOverdraw refuses limits below zero, and above MaxOverdraft in a currency with an allowance.
 func (l *Ledger) MayOverdraw(currency string, limit protocol.Credits) error {
 	switch allowance := l.Policy(currency).Kind == PolicyAllowance; {
 	case limit < 0:

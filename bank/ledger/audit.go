@@ -25,9 +25,8 @@ type Report struct {
 	Bad      []string          `json:"bad"`      // faults; empty: the ledger is right
 }
 
-// Audit recomputes a ledger from its entries alone, and compares everything else in the
-// store with that: balances, holds, outcomes, indexes. An error means that the store
-// could not be read.
+// Audit recomputes a ledger from its entries alone, and compares everything else in the store with
+// that: balances, holds, outcomes, indexes. An error means that the store could not be read.
 func Audit(t protocol.Tables) (Report, error) { return AuditSigned(t, nil) }
 
 // AuditSigned is Audit, and verifies the signature of every act of the operator over

@@ -7,10 +7,9 @@ import (
 	"ramp/bank/sold"
 )
 
-// auditSold compares the sellers' promises with the entries. From the entry in
-// TableSoldFrom on, each settlement has one row of TableSales, with a row of
-// TableSoldBy for each seller; or, from an early version, one row of TableSold for each
-// seller.
+// auditSold compares the sellers' promises with the entries. From the entry in TableSoldFrom on,
+// each settlement has one row of TableSales, with a row of TableSoldBy for each seller; or, from an
+// early version, one row of TableSold for each seller.
 type auditSold struct {
 	from    uint64
 	begun   bool

@@ -174,9 +174,8 @@ func (bs *bundles) open(now time.Time, id protocol.ContractID, b *protocol.Bundl
 	return k, g, recorded, nil
 }
 
-// known is the outcome of a bundle, or the copies so far, or neither if it is new. Only
-// a new one must not settle too far ahead: a recorded answer does not depend on the
-// clock.
+// known is the outcome of a bundle, or the copies so far, or neither if it is new. Only a new one
+// must not settle too far ahead: a recorded answer does not depend on the clock.
 func (bs *bundles) known(now time.Time, k contractKey, b *protocol.Bundle) (*outcome, *gathering, error) {
 	if o := bs.outcomes.recent(k); o != nil {
 		return o, nil, nil

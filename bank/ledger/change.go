@@ -31,9 +31,8 @@ func (c *change) drop(table, key string) {
 	c.recs = append(c.recs, protocol.Record{Table: table, Key: key})
 }
 
-// write numbers and dates an entry, carries out its legs and saves what they changed,
-// after the incomes that are due on their lines. The caller has checked the moves:
-// write cannot fail.
+// write numbers and dates an entry, carries out its legs and saves what they changed, after the
+// incomes that are due on their lines. The caller has checked the moves: write cannot fail.
 func (c *change) write(now time.Time, e Entry, contract *contractKey, moves ...move) Entry {
 	c.accrue(now, moves)
 	return c.enter(now, e, contract, moves)

@@ -197,8 +197,7 @@ func Due(b protocol.Bundle, seller protocol.AgentID, r JobReport) (protocol.Cred
 	return r.due(&b, u)
 }
 
-// Filed is the Ref of the usage record of a unit that waits for its user or the
-// operator, or "".
+// Filed is the Ref of the usage record of a unit that waits for its user or the operator, or "".
 func (l *Ledger) Filed(id protocol.ContractID, unit int) string {
 	if h := l.deals.hold(id, unit); h != nil && h.deal.stage != stageOpen {
 		record, _, _ := strings.Cut(h.ref, " ")

@@ -131,9 +131,8 @@ func (e *Entry) appendBody(b row.Value, contract *contractKey) row.Value {
 	return b
 }
 
-// Octets are the bytes that the bank signs of an operator's act: the whole entry but the
-// signature, with its number, its bank and the accounts of its legs, which must have
-// been filled in.
+// Octets are the bytes that the bank signs of an operator's act: the whole entry but the signature,
+// with its number, its bank and the accounts of its legs, which must have been filled in.
 func (e *Entry) Octets(bank protocol.AgentID) []byte {
 	b := row.Value(nil).String("ramp: act of a bank's operator, version 1")
 	b = b.Agent(bank).Uvarint(e.Number)

@@ -16,8 +16,7 @@ const (
 	maxSignature = 1 << 10 // bytes of a signature
 )
 
-// appendDetails writes the fields that only some kinds have, so that a settlement stays
-// small.
+// appendDetails writes the fields that only some kinds have, so that a settlement stays small.
 func (e *Entry) appendDetails(b row.Value) row.Value {
 	switch e.Kind {
 	case KindSettle, KindIncome:

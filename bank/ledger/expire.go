@@ -69,8 +69,7 @@ func (l *Ledger) expire(now time.Time, c *change, d deadline, done *Expired) {
 	done.Voided = append(done.Voided, v)
 }
 
-// current reports whether something open ends at a deadline; that of a hold may
-// have moved.
+// current reports whether something open ends at a deadline; that of a hold may have moved.
 func (l *Ledger) current(d *deadline) bool {
 	h := l.holds.open[d.hold]
 	q, quoted := l.Exchange.quotes[d.quote]

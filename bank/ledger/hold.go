@@ -79,8 +79,7 @@ func (h *hold) free(paid protocol.Credits) []move {
 	return moves
 }
 
-// holds owns what is out of its owners' reach: the open holds, and those of them
-// that are vouchers.
+// holds owns what is out of its owners' reach: the open holds, and those of them that are vouchers.
 type holds struct {
 	books     *books
 	deadlines *deadlines

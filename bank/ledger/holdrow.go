@@ -50,8 +50,7 @@ func (d *deal) append(b row.Value) row.Value {
 	return b.Byte(byte(d.stage)).Credits(d.due)
 }
 
-// holdRow is a record of TableHolds as stored: the lines of its parts are only
-// numbers.
+// holdRow is a record of TableHolds as stored: the lines of its parts are only numbers.
 type holdRow struct {
 	hold
 	lines []uint32

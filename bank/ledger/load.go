@@ -12,10 +12,9 @@ import (
 	"ramp/protocol"
 )
 
-// Load restores a ledger from the live tables of its store; from empty ones it begins a
-// new ledger. The configuration must not leave out a currency in which an account has
-// money. Expiry then waits for the configured grace, so that no hold is lost to an
-// outage.
+// Load restores a ledger from the live tables of its store; from empty ones it begins a new ledger.
+// The configuration must not leave out a currency in which an account has money. Expiry then waits
+// for the configured grace, so that no hold is lost to an outage.
 func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

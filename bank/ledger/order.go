@@ -36,11 +36,10 @@ type order struct {
 	at    int64
 }
 
-// Once carries out an order of the operator, once for each key of 1..MaxOrderKey
-// bytes. Words describe the order: given again with the same words, Once returns
-// the number and the time of its entry, and again; with others, it refuses with
-// CodeMismatch. It does not remember what act refuses. CodeLimit: MaxOrders are
-// remembered.
+// Once carries out an order of the operator, once for each key of 1..MaxOrderKey bytes. Words
+// describe the order: given again with the same words, Once returns the number and the time of its
+// entry, and again; with others, it refuses with CodeMismatch. It does not remember what act
+// refuses. CodeLimit: MaxOrders are remembered.
 func (od *Orders) Once(now time.Time, key, words string, act func() (Entry, []protocol.Record, error)) (e Entry, again bool, records []protocol.Record, err error) {
 	hash := sha256.Sum256([]byte(words))
 	switch o := od.byKey[key]; {

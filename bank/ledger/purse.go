@@ -21,9 +21,8 @@ type purse struct {
 	heldPerLine map[*line]protocol.Credits // beyond what the lines say
 }
 
-// purse counts the money of a user that may spend. A line that does not exist yet has
-// nothing in it, and neither has one below its limit; an earlier voucher is good all the
-// same.
+// purse counts the money of a user that may spend. A line that does not exist yet has nothing in
+// it, and neither has one below its limit; an earlier voucher is good all the same.
 func (gs *Groups) purse(now time.Time, a *account, currency string) *purse {
 	p := &purse{user: a.id, own: a.line(currency)}
 	p.haveOwn = max(0, gs.books.available(now, p.own))

@@ -51,9 +51,8 @@ func (e *Entry) Sold(s sold.Sale, seller protocol.AgentID) (found protocol.Sold,
 	return protocol.Sold{Contract: e.Contract, User: r.User, Conversation: s.Conversation, Ends: p.Ends, Units: p.Units}, true, err
 }
 
-// Live is a sale without the units that have a row in TableRefunds: they were
-// refunded or paid, and nothing is promised any more. It fails if the contract is
-// not a hash.
+// Live is a sale without the units that have a row in TableRefunds: they were refunded or paid, and
+// nothing is promised any more. It fails if the contract is not a hash.
 func Live(s protocol.Sold, ended func(refundKey string) bool) (protocol.Sold, error) {
 	k, err := parseContract(s.Contract)
 	s.Units = slices.DeleteFunc(slices.Clone(s.Units), func(u protocol.SoldUnit) bool { return ended(refundKey(k, u.Unit)) })

@@ -64,9 +64,8 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 		if _, err = tx.WriteTo(f); err != nil || tx.ID()%2 == 0 {
 			return err
 		}
-		// bbolt writes the newer description first, but its next transaction goes
-		// where its number says: of an odd one, the first would be overwritten, and
-		// the older one stay.
+		// bbolt writes the newer description first, but its next transaction goes where its number
+		// says: of an odd one, the first would be overwritten, and the older one stay.
 		return boltfile.SwapMetas(f, tx.DB().Info().PageSize)
 	})
 	return errors.Join(err, f.Sync(), f.Close())

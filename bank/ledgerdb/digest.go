@@ -44,8 +44,7 @@ func rowNumber(table, key, value []byte) digest {
 	return digest(stir(uint64(x)<<32 | uint64(y)))
 }
 
-// stir is the finisher of SplitMix64: every bit of the input changes about half of the
-// output.
+// stir is the finisher of SplitMix64: every bit of the input changes about half of the output.
 func stir(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

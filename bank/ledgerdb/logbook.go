@@ -153,8 +153,7 @@ func (l *logbook) seal(tx *boltfile.Tx, sign Sign, now time.Time) error {
 	return heads.Put(binary.BigEndian.AppendUint64(nil, l.heads), der)
 }
 
-// next is the head to sign. Its time is not before that of the last head, whatever the
-// clock says.
+// next is the head to sign. Its time is not before that of the last head, whatever the clock says.
 func (l *logbook) next(tx *boltfile.Tx, now time.Time) (contract.Head, error) {
 	state, err := history{tx.Bucket([]byte(tablesBucket))}.state()
 	if err != nil {

@@ -13,10 +13,9 @@ import (
 	"ramp/protocol/contract"
 )
 
-// openLog restores the log and compares it with its stored state. It adds a log to files
-// from before there was one, and entries that a program without logs has written.
-// Otherwise it reads a few tiles and fewer than audit.TileWidth entries, however long the
-// history is.
+// openLog restores the log and compares it with its stored state. It adds a log to files from
+// before there was one, and entries that a program without logs has written. Otherwise it reads a
+// few tiles and fewer than audit.TileWidth entries, however long the history is.
 func (db *DB) openLog() error {
 	if err := db.makeLog(); err != nil {
 		return err

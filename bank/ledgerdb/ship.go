@@ -9,9 +9,8 @@ import (
 	"ramp/protocol/contract"
 )
 
-// A ledger can have copies elsewhere: the leader ships the records that it is about to
-// save, and its followers apply them. All files then have the same entries, the same log
-// and the same heads.
+// A ledger can have copies elsewhere: the leader ships the records that it is about to save, and
+// its followers apply them. All files then have the same entries, the same log and the same heads.
 
 // Ship takes the records and the signed head (or nil) of a transaction when only the disk
 // can still refuse it. If Ship fails, nothing is saved; note is records to save besides,

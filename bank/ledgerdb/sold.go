@@ -95,8 +95,7 @@ func (h history) decidedBy(contractKey string) (uint64, error) {
 	return ledger.DecodeNumber(v)
 }
 
-// soldAt is a sale that was found: its end and entry, or all of it if an early version
-// wrote it.
+// soldAt is a sale that was found: its end and entry, or all of it if an early version wrote it.
 type soldAt struct {
 	ends  time.Time
 	entry uint64

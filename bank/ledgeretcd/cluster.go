@@ -13,11 +13,10 @@ import (
 	"sync/atomic"
 )
 
-// cluster speaks to the members through the JSON form of etcd's interface (its
-// gateway, on the same port). etcd's own Go client cannot be in one program with
-// libp2p's gossip: both register a file rpc.proto with protobuf, which panics.
-// So the choice of a member is made here: the last one that answered, and the next
-// after a failure.
+// cluster speaks to the members through the JSON form of etcd's interface (its gateway, on the same
+// port). etcd's own Go client cannot be in one program with libp2p's gossip: both register a file
+// rpc.proto with protobuf, which panics. So the choice of a member is made here: the last one that
+// answered, and the next after a failure.
 type cluster struct {
 	members []string // base URLs
 	http    *http.Client

@@ -60,8 +60,7 @@ func (l *lead) renew(ctx context.Context) {
 	}
 }
 
-// renewOnce keeps the lease as it is if the member does not answer: the next call asks
-// another one.
+// renewOnce keeps the lease as it is if the member does not answer: the next call asks another one.
 func (l *lead) renewOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askFirst)
 	defer cancel()

@@ -23,9 +23,8 @@ func Read(b []byte) *Reader {
 	return r
 }
 
-// ReadUpTo reads values of several versions, up to the last that this program
-// knows. It is short enough for the compiler to inline, so that the reader stays
-// on the caller's stack.
+// ReadUpTo reads values of several versions, up to the last that this program knows. It is short
+// enough for the compiler to inline, so that the reader stays on the caller's stack.
 func ReadUpTo(b []byte, last byte) (version byte, r *Reader) {
 	r = &Reader{b: b}
 	return r.version(last), r

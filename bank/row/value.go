@@ -1,9 +1,8 @@
 // Package row writes and reads the values of a bank's tables.
 //
-// A value begins with its version, and its fields follow without names or
-// padding: numbers as varints, times as 8 octets so that they sort, texts with
-// their length before them. A Reader bounds every list and text; its first fault
-// stays, so that callers check only Done.
+// A value begins with its version, and its fields follow without names or padding: numbers as
+// varints, times as 8 octets so that they sort, texts with their length before them. A Reader
+// bounds every list and text; its first fault stays, so that callers check only Done.
 package row
 
 import (

@@ -104,8 +104,7 @@ func Decode(key string, value []byte) (entry uint64, s Sale, err error) {
 // blockSize is the number of entries of a block.
 const blockSize = 1 << 13
 
-// Block is the block that an entry is in; blocks are numbered from zero without
-// gaps.
+// Block is the block that an entry is in; blocks are numbered from zero without gaps.
 func Block(entry uint64) uint32 { return uint32(entry / blockSize) }
 
 const (

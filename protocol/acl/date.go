@@ -70,8 +70,7 @@ func parseTime(s string) (time.Time, error) {
 
 var errDate = errors.New("want YYYYMMDDThhmmssmmmZ, such as 20260801T120000123Z")
 
-// dateDigits checks the shape of a date without sign and zone, and returns its
-// milliseconds.
+// dateDigits checks the shape of a date without sign and zone, and returns its milliseconds.
 func dateDigits(s string) (int, error) {
 	if len(s) != digitsSecond && len(s) != digitsMilli {
 		return 0, fmt.Errorf("date %q: %w", clip(s), errDate)

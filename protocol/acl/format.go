@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Format writes a message in string form, one parameter to a line, ending with a
-// newline. m must be valid (Validate). The performative is in lower case, as in
-// the standard; a value is bare if it is a word without a quote, and otherwise
-// quoted; receivers are always a set. A string that cannot be quoted (it ends with a
-// backslash, or is content that a reader would trim) has its length in bytes before
-// it.
+// Format writes a message in string form, one parameter to a line, ending with a newline. m must be
+// valid (Validate). The performative is in lower case, as in the standard; a value is bare if it is
+// a word without a quote, and otherwise quoted; receivers are always a set. A string that cannot be
+// quoted (it ends with a backslash, or is content that a reader would trim) has its length in bytes
+// before it.
 func Format(m Message) []byte {
 	b := append([]byte{'('}, m.Performative...)
 	if m.Sender.Name != "" {

@@ -12,13 +12,12 @@ import (
 // layoutJSON is how JSON carries a reply-by: RFC 3339 in UTC with milliseconds.
 const layoutJSON = "2006-01-02T15:04:05.000Z"
 
-// MarshalJSON writes a message under FIPA's keys: "performative", "sender",
-// "receiver", "reply-to", "content", "language", "encoding", "ontology",
-// "protocol", "conversation-id", "reply-with", "in-reply-to", "reply-by" and the
-// X- keys; an absent parameter has no key. An agent is an object of "name",
-// "addresses", "resolvers" and X- keys, and receiver and reply-to are lists of
-// agents. Content is a string, or {"base64":"…"} if it is bytes. A reply-by is
-// RFC 3339 in UTC, or if relative, FIPA's form.
+// MarshalJSON writes a message under FIPA's keys: "performative", "sender", "receiver", "reply-to",
+// "content", "language", "encoding", "ontology", "protocol", "conversation-id", "reply-with",
+// "in-reply-to", "reply-by" and the X- keys; an absent parameter has no key. An agent is an object
+// of "name", "addresses", "resolvers" and X- keys, and receiver and reply-to are lists of agents.
+// Content is a string, or {"base64":"…"} if it is bytes. A reply-by is RFC 3339 in UTC, or if
+// relative, FIPA's form.
 func (m Message) MarshalJSON() ([]byte, error) {
 	var o object
 	o.add("performative", m.Performative)

@@ -181,8 +181,7 @@ func (p *parser) prefixed() (string, error) {
 	return s, nil
 }
 
-// ends reports whether a token ends at a place: there is white space, a parenthesis or
-// the end.
+// ends reports whether a token ends at a place: there is white space, a parenthesis or the end.
 func (p *parser) ends(at int) bool {
 	return at >= len(p.src) || p.src[at] <= ' ' || p.src[at] == '(' || p.src[at] == ')'
 }

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Validate reports whether Format can write m so that Parse reads it: a known
-// performative, names for all agents, UTF-8 text, keys that are words, and no value
-// over its bound.
+// Validate reports whether Format can write m so that Parse reads it: a known performative, names
+// for all agents, UTF-8 text, keys that are words, and no value over its bound.
 func (m Message) Validate() error {
 	if !Known(m.Performative) {
 		return fmt.Errorf("performative %q is not a FIPA performative", clip(string(m.Performative)))

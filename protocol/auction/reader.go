@@ -7,8 +7,7 @@ import (
 	"ramp/rfql"
 )
 
-// Document is a buyer's document as parsed. It is read-only, so that several sellers
-// may share one.
+// Document is a buyer's document as parsed. It is read-only, so that several sellers may share one.
 type Document struct {
 	Hash      string // hex SHA-256 of the bytes, as in a bundle
 	SameStart bool   // all units begin at the same second

@@ -8,9 +8,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// jointly adds offers at the first start that this seller can give to all units, if it
-// cannot give the ones offered together. Those stay valid: other sellers may have the
-// rest.
+// jointly adds offers at the first start that this seller can give to all units, if it cannot give
+// the ones offered together. Those stay valid: other sellers may have the rest.
 func (s *Seller) jointly(lines []message.QuoteLine, now time.Time, best bool, cal Calendar) []message.QuoteLine {
 	if slices.ContainsFunc(s.units, func(u sellerUnit) bool { return u.offer == nil }) {
 		return lines

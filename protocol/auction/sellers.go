@@ -63,8 +63,7 @@ func NewSellers(cfg SellerConfig) *Sellers {
 	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[shareKey]int{}}
 }
 
-// Retune takes the prices and times of cfg, for running auctions too. Existing offers
-// stand.
+// Retune takes the prices and times of cfg, for running auctions too. Existing offers stand.
 func (s *Sellers) Retune(cfg SellerConfig) {
 	s.cfg.Pricing, s.cfg.Validity, s.cfg.Lead, s.cfg.Horizon, s.cfg.Longest = cfg.Pricing, cfg.Validity, cfg.Lead, cfg.Horizon, cfg.Longest
 }

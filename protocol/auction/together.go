@@ -7,11 +7,10 @@ import (
 	"ramp/protocol"
 )
 
-// Units that must begin together are bought in two steps. The buyer first searches for a
-// start: it calls for offers that begin at a time or as soon as possible after it. The
-// sellers' first starts bound the common one from below, so the next call asks for the
-// latest among the first starts of all units, until a set of offers begins together. The
-// usual rounds then bid for that start.
+// Units that must begin together are bought in two steps. The buyer first searches for a start: it
+// calls for offers that begin at a time or as soon as possible after it. The sellers' first starts
+// bound the common one from below, so the next call asks for the latest among the first starts of
+// all units, until a set of offers begins together. The usual rounds then bid for that start.
 
 // maxSearch bounds the extra rounds that search for a start.
 const maxSearch = 16

@@ -24,9 +24,8 @@ type Want struct {
 // wants are the demands of a request, by unit. They judge single offers.
 type wants []Want
 
-// answered reports whether an offer is for requested units, in the right size, and
-// priced consistently. In the best-offer round, prices and ends may break the
-// request's terms.
+// answered reports whether an offer is for requested units, in the right size, and priced
+// consistently. In the best-offer round, prices and ends may break the request's terms.
 func (ws wants) answered(now time.Time, o protocol.Offer, best bool) bool {
 	if len(o.Items) == 0 || o.Cost <= 0 || o.Cost > clearing.MaxOfferCost || o.ID == "" || !o.ValidUntil.After(now) {
 		return false

@@ -2,8 +2,7 @@ package clearing
 
 import "math"
 
-// Rules for moving multipliers, tuned on requests of 25 units. Any values give valid
-// bounds.
+// Rules for moving multipliers, tuned on requests of 25 units. Any values give valid bounds.
 const (
 	rootRounds  = 1000 // of moving the multipliers at the root
 	nodeRounds  = 14   // at another node

@@ -30,8 +30,7 @@ func (p *packing) assignRows() {
 	})
 }
 
-// richestRow returns the row whose unassigned heads gain most; -1 if none of them
-// depends on a row.
+// richestRow returns the row whose unassigned heads gain most; -1 if none of them depends on a row.
 func (p *packing) richestRow() int {
 	row, most := -1, int64(0)
 	for _, r := range p.rows {

@@ -132,8 +132,7 @@ func (c *course) dive() (Solution, bool) {
 	return Solution{}, true
 }
 
-// improve follows the order in the package comment. It breaks ties only if the
-// objective is proved.
+// improve follows the order in the package comment. It breaks ties only if the objective is proved.
 func (c *course) improve() {
 	steps := []func() bool{c.least(violations), c.least(excess), c.least(cost), c.earliest}
 	if c.p.Objective == protocol.ObjectiveTime {

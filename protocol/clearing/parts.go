@@ -90,8 +90,7 @@ func (m *model) relatives(offers []int) forest {
 	return f
 }
 
-// addRows copies the rows that the offers use, in order, and returns their new
-// numbers.
+// addRows copies the rows that the offers use, in order, and returns their new numbers.
 func (m *model) addRows(from *model, offers []int) map[int]int {
 	var used []int
 	for _, b := range offers {

@@ -51,8 +51,7 @@ type relaxation struct {
 	spent int    // of the simplex's work
 }
 
-// newRelaxation makes the programme at l within limits on other levels, or nil if it is too
-// large.
+// newRelaxation makes the programme at l within limits on other levels, or nil if it is too large.
 func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relaxation {
 	m := cv.m
 	r := &relaxation{

@@ -91,8 +91,7 @@ func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protoc
 	}
 }
 
-// follow returns the row to compare with the next one. It flushes last if r is
-// independent of it.
+// follow returns the row to compare with the next one. It flushes last if r is independent of it.
 func (m *model) follow(plan *rowPlan, bids []*Bid, last *row, r row) *row {
 	switch {
 	case !r.binds(bids) || last != nil && last.covers(r):

@@ -102,8 +102,7 @@ func (s *search) node(depth int) {
 
 func (s *search) done() bool { return s.purse.empty() || s.once && s.found }
 
-// candidates returns u's live offers, the most promising first: by reduced sum, then
-// rank.
+// candidates returns u's live offers, the most promising first: by reduced sum, then rank.
 func (s *search) candidates(u int) []int {
 	l := s.goal
 	if l == nothing {

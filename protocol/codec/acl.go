@@ -11,11 +11,10 @@ const (
 	aclOntology = "ramp"
 )
 
-// ToACL converts m for other FIPA platforms and for people. The content is compact
-// JSON of the body without its zero fields (a unit is always shown): an RFQL document
-// as XML, times as RFC 3339, durations as in Go, money as decimal credits. A signed
-// document has its content ("document"), the ID of its contract, its signers, and the
-// SignedData in Base64 ("der").
+// ToACL converts m for other FIPA platforms and for people. The content is compact JSON of the body
+// without its zero fields (a unit is always shown): an RFQL document as XML, times as RFC 3339,
+// durations as in Go, money as decimal credits. A signed document has its content ("document"), the
+// ID of its contract, its signers, and the SignedData in Base64 ("der").
 //
 // The result is valid if Encode accepts m and its sender is an agent. ToACL also
 // converts local messages.

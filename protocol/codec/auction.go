@@ -78,8 +78,7 @@ func (c *coder) ceiling(m *message.Ceiling, w *wire.Ceiling) {
 	same(c, &m.Tied, &w.Tied)
 }
 
-// span copies a span, which unlike a slot may have zero cores: then no capacity is
-// left.
+// span copies a span, which unlike a slot may have zero cores: then no capacity is left.
 func (c *coder) span(m *protocol.Span, w *wire.Slot) {
 	c.needed("start", &m.Start, &w.Start)
 	c.needed("end", &m.End, &w.End)

@@ -11,8 +11,7 @@ import (
 
 const english = protocol.ProtocolEnglish
 
-// englishBodies are what the sites of a federation and its users send each other about a
-// job.
+// englishBodies are what the sites of a federation and its users send each other about a job.
 var englishBodies = []row{
 	body(70, func(c *coder, m *message.JobOffer, w *wire.JobOffer) {
 		jobTerms(c, &m.Terms, part(&w.Terms))

@@ -91,8 +91,7 @@ func (c *coder) receiver(m *protocol.AgentID, w *string) {
 	}
 }
 
-// hasUnknownBody reports whether the fields that the decoder did not know include a
-// body.
+// hasUnknownBody reports whether the fields that the decoder did not know include a body.
 func hasUnknownBody(b []byte) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)

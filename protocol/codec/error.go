@@ -27,10 +27,9 @@ func (e *Error) Error() string {
 // Unwrap is e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Answer is the reply to the sender, if any: refuse or failure for an invalid
-// signature, otherwise not-understood. A message with an unreadable envelope gets no
-// reply. Nor does one that itself reports or ends something, since two agents could
-// reply to each other endlessly.
+// Answer is the reply to the sender, if any: refuse or failure for an invalid signature, otherwise
+// not-understood. A message with an unreadable envelope gets no reply. Nor does one that itself
+// reports or ends something, since two agents could reply to each other endlessly.
 func (e *Error) Answer(self protocol.AgentID) (protocol.Message, bool) {
 	act, ok := e.act()
 	if !ok {

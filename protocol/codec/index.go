@@ -114,8 +114,7 @@ func (d documents) record(b []byte) (message.Record, error) {
 	return r, err
 }
 
-// SealRecord signs a record with the seller's key. The same arguments give the same
-// bytes.
+// SealRecord signs a record with the seller's key. The same arguments give the same bytes.
 func SealRecord(c *identity.Credential, r message.Record) (message.Record, error) {
 	listing := &wire.Listing{}
 	x := coder{writes: true}

@@ -19,9 +19,8 @@ func Seal(c *identity.Credential, m protocol.Message, now time.Time) ([]byte, er
 	return Encode(m)
 }
 
-// Sign signs a bank's receipt, voucher or quote that has no DER yet, and returns any
-// other message unchanged. It does not modify m. now is the signing time; the same
-// arguments give the same bytes.
+// Sign signs a bank's receipt, voucher or quote that has no DER yet, and returns any other message
+// unchanged. It does not modify m. now is the signing time; the same arguments give the same bytes.
 func Sign(c *identity.Credential, m protocol.Message, now time.Time) (protocol.Message, error) {
 	var err error
 	switch b := m.Body.(type) {

@@ -11,10 +11,9 @@ import (
 	"ramp/protocol/message"
 )
 
-// Signer is Sign for one bank. It remembers recent receipts, so that a decision for a
-// user and k sellers costs one signature. It is safe for use by several workers; two
-// workers may sign the same receipt at the same time, which wastes work but gives
-// equivalent receipts.
+// Signer is Sign for one bank. It remembers recent receipts, so that a decision for a user and k
+// sellers costs one signature. It is safe for use by several workers; two workers may sign the same
+// receipt at the same time, which wastes work but gives equivalent receipts.
 type Signer struct {
 	credential *identity.Credential
 	receipts   *identity.Memory[*contract.VerifiedReceipt]

@@ -21,9 +21,8 @@ type attributes struct {
 	signed      time.Time
 }
 
-// checkAttributes checks that a set of signed attributes belongs to content with this
-// digest, and that each attribute comes once and has one value. It returns the signing
-// time or zero.
+// checkAttributes checks that a set of signed attributes belongs to content with this digest, and
+// that each attribute comes once and has one value. It returns the signing time or zero.
 func checkAttributes(set, digest []byte) (signed time.Time, err error) {
 	if len(set) > maxAttributeBytes { // they are signed and cannot be dropped
 		return signed, fmt.Errorf("%w: signed attributes of %d bytes, at most %d", ErrMalformed, len(set), maxAttributeBytes)

@@ -152,8 +152,7 @@ func validateCost(u protocol.BundleUnit) error {
 	return nil
 }
 
-// sellers are the agents that must countersign, each once, in order of their first
-// unit.
+// sellers are the agents that must countersign, each once, in order of their first unit.
 func (b bundle) sellers() []protocol.AgentID {
 	var names []protocol.AgentID
 	for _, u := range b.Units {

@@ -29,8 +29,7 @@ type fields struct {
 	err  error
 }
 
-// next reads a member with the given identifier octet: all its octets and its
-// content.
+// next reads a member with the given identifier octet: all its octets and its content.
 func (f *fields) next(tag byte) (full, content []byte) {
 	if f.err != nil {
 		return nil, nil

@@ -31,8 +31,7 @@ func signOctets(c *identity.Credential, by protocol.AgentID, octets []byte, now 
 	return seal(c, octets, now)
 }
 
-// openDocument also returns the signed data. Callers should keep only its sealed.der and its
-// chain.
+// openDocument also returns the signed data. Callers should keep only its sealed.der and its chain.
 func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, s sealed, by identity.Peer, err error) {
 	if s, by, _, err = unseal(slices.Clip(bytes.Clone(der)), trust, at); err != nil {
 		return d, s, by, err

@@ -15,8 +15,7 @@ import (
 // utcTime is the usual form of a time in DER.
 const utcTime = "060102150405Z"
 
-// usualSignature is the size of a SignedData with two certificates, without its octets,
-// in bytes.
+// usualSignature is the size of a SignedData with two certificates, without its octets, in bytes.
 const usualSignature = 2 << 10
 
 // seal signs octets as SignedData (RFC 5652) in DER. now becomes the signing

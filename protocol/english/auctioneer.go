@@ -283,8 +283,7 @@ func (a *Auctioneer) extend(now time.Time) protocol.Output {
 	return wake(protocol.Earlier(a.ends, a.showAt))
 }
 
-// close ends the auction with the best bid that may win; if none may, the next auction
-// begins.
+// close ends the auction with the best bid that may win; if none may, the next auction begins.
 func (a *Auctioneer) close(now time.Time) protocol.Output {
 	best, ok := a.best()
 	if !ok {

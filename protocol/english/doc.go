@@ -30,8 +30,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// Scale is what a bid is worth; all sites of a federation use the same. Numbers are in
-// thousandths.
+// Scale is what a bid is worth; all sites of a federation use the same. Numbers are in thousandths.
 type Scale struct {
 	Alpha   int64 // value of a module
 	Gamma   int64 // of a second of transfer, subtracted

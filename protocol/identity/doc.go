@@ -6,11 +6,10 @@
 // a fingerprint of its public key, so a renewed certificate for the same key belongs to
 // the same agent, and the same common name with another key to another agent.
 //
-// Keys are ECDSA P-256 or P-384, or RSA of 2048 to 8192 bits. Ed25519 is
-// refused, because contracts must be provable with stock OpenSSL, which cannot verify
-// it in CMS. Extended key usage is ignored: grid authorities write client-auth or
-// nothing. RFC 3820 proxies are refused, because a proxy key could sign contracts that
-// its owner never sees.
+// Keys are ECDSA P-256 or P-384, or RSA of 2048 to 8192 bits. Ed25519 is refused, because contracts
+// must be provable with stock OpenSSL, which cannot verify it in CMS. Extended key usage is
+// ignored: grid authorities write client-auth or nothing. RFC 3820 proxies are refused, because a
+// proxy key could sign contracts that its owner never sees.
 //
 // Functions take and return bytes, and time is a parameter: the package never reads a
 // file, a clock or a random source of its own. Signatures are deterministic (RFC 6979),

@@ -16,11 +16,10 @@ const maxName = 63
 // ID is the name of the agent with the certificate leaf: its common name and the
 // fingerprint of its key. It fails only without a common name.
 //
-// The common names of grid authorities ("John Smith 1234") may contain characters that
-// an AgentID must not have. Each run of them becomes one "-", "-" at the ends is
-// removed, a name that does not begin with a letter gets the prefix "x-", and the
-// result is cut to 63 bytes: "John-Smith-1234". Two names can become one; the
-// fingerprint still distinguishes the agents.
+// The common names of grid authorities ("John Smith 1234") may contain characters that an AgentID
+// must not have. Each run of them becomes one "-", "-" at the ends is removed, a name that does not
+// begin with a letter gets the prefix "x-", and the result is cut to 63 bytes: "John-Smith-1234".
+// Two names can become one; the fingerprint still distinguishes the agents.
 func ID(leaf *x509.Certificate) (protocol.AgentID, error) {
 	if leaf.Subject.CommonName == "" {
 		return "", fmt.Errorf("subject %q has no common name: %w", leaf.Subject, ErrUsage)

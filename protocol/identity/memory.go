@@ -2,10 +2,9 @@ package identity
 
 import "sync"
 
-// Memory caches results about bytes. The key is their SHA-256, or a part of them if the
-// entry holds all bytes for comparison. It keeps at least the last n/2 and at most n
-// entries. It is safe for use by several workers; entries are shared and must not be
-// changed.
+// Memory caches results about bytes. The key is their SHA-256, or a part of them if the entry holds
+// all bytes for comparison. It keeps at least the last n/2 and at most n entries. It is safe for
+// use by several workers; entries are shared and must not be changed.
 type Memory[V any] struct {
 	mu         sync.Mutex
 	half       int

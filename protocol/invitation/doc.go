@@ -1,10 +1,9 @@
 // Package invitation brings newcomers to a market: it defines the invitation file, and
 // the request that exchanges its token for a certificate and an account.
 //
-// An invitation is a short text with the addresses to join at, the certificates to
-// trust, and the banks of the market. It proves nothing: a newcomer trusts the person
-// that handed it over. It may carry the token of a bank that enrols newcomers, and must
-// then be protected like a key.
+// An invitation is a short text with the addresses to join at, the certificates to trust, and the
+// banks of the market. It proves nothing: a newcomer trusts the person that handed it over. It may
+// carry the token of a bank that enrols newcomers, and must then be protected like a key.
 //
 //	ramp invitation 1
 //	market: demo

@@ -62,8 +62,7 @@ func ParseRequest(b []byte) (Request, error) {
 	return q, q.Token.Validate()
 }
 
-// ParseAnswer reads an answer. It must be a refusal or name an agent and its
-// certificate.
+// ParseAnswer reads an answer. It must be a refusal or name an agent and its certificate.
 func ParseAnswer(b []byte) (Answer, error) {
 	var a Answer
 	if err := decode(b, MaxAnswer, &a); err != nil {

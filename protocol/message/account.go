@@ -101,8 +101,7 @@ type Statement struct {
 	More    bool             `json:"more"`
 }
 
-// OutcomeLookup asks the store for a decision that is no longer in memory (local, to
-// LocalHistory).
+// OutcomeLookup asks the store for a decision that is no longer in memory (local, to LocalHistory).
 type OutcomeLookup struct {
 	Contract protocol.ContractID
 }

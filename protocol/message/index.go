@@ -36,9 +36,8 @@ type Records struct {
 	List []Record
 }
 
-// Shard is a part of an index: the sellers that accept the terms, whose machines have
-// from 4^Class up to 4^(Class+1) cores, and whose fingerprints begin with the lowest Bits
-// bits of Prefix.
+// Shard is a part of an index: the sellers that accept the terms, whose machines have from 4^Class
+// up to 4^(Class+1) cores, and whose fingerprints begin with the lowest Bits bits of Prefix.
 type Shard struct {
 	Terms  protocol.Terms
 	Class  int

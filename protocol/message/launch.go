@@ -124,8 +124,7 @@ func (s LaunchStage) Known() bool {
 // Over reports whether the stage is final.
 func (s LaunchStage) Over() bool { return s == StageDone || s == StageFailed }
 
-// LaunchStatus is the state of a launch (agree, inform). A site sends it after each
-// change.
+// LaunchStatus is the state of a launch (agree, inform). A site sends it after each change.
 type LaunchStatus struct {
 	Contract protocol.ContractID   `json:"contract"`
 	Unit     int                   `json:"unit"`

@@ -56,8 +56,7 @@ type ReservationLine struct {
 	Paid protocol.End `json:"ended,omitempty"` // how the bank ended the unit's hold
 }
 
-// QueueQuery asks for the state of the batch system (local, query-ref); the answer is
-// QueueChanged.
+// QueueQuery asks for the state of the batch system (local, query-ref); the answer is QueueChanged.
 type QueueQuery struct{}
 
 // Kind names the body; local bodies are never on the wire.

@@ -74,8 +74,7 @@ type BankStatus struct {
 	NotKept   bool             `json:"not_kept,omitempty"` // the bank does not keep this currency
 }
 
-// ForecastStatus is what a site has learnt about its queue, and how often its
-// predictions held.
+// ForecastStatus is what a site has learnt about its queue, and how often its predictions held.
 type ForecastStatus struct {
 	Waits []WaitStatus `json:"waits"`
 	Told  int64        `json:"told"` // predicted bounds

@@ -28,9 +28,8 @@ func nextCheck(u protocol.BundleUnit, used protocol.Usage, now time.Time) time.T
 	return at
 }
 
-// usedUp returns how long a prepayment lasts at least, up to most. The search is
-// valid because the amount due never falls while all cores are busy, and the least
-// share never rises.
+// usedUp returns how long a prepayment lasts at least, up to most. The search is valid because the
+// amount due never falls while all cores are busy, and the least share never rises.
 func usedUp(u protocol.BundleUnit, used protocol.Usage, most time.Duration) time.Duration {
 	cores := time.Duration(max(1, u.Slot.Cores))
 	if used.Wall == 0 {

@@ -8,9 +8,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// confirm answers a bundle that the buyer has signed. The batch system confirms
-// each slot before the seller signs. A bundle that does not match fails, and leaves
-// the hold as it was.
+// confirm answers a bundle that the buyer has signed. The batch system confirms each slot before
+// the seller signs. A bundle that does not match fails, and leaves the hold as it was.
 func (h *holds) confirm(t *turn, m protocol.Message, v contract.Verified) {
 	if h.voids.refuse(t, m, v.ID) {
 		return

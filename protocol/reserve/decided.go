@@ -43,8 +43,7 @@ func ReceiptOf(r protocol.Record) (receipt protocol.Receipt, der []byte, err err
 	return receipt, der, err
 }
 
-// Since reports whether the bank has decided anything about the contract at an
-// instant or later.
+// Since reports whether the bank has decided anything about the contract at an instant or later.
 func (p DecidedContract) Since(at time.Time) bool {
 	return !p.Decided.Time.Before(at) ||
 		slices.ContainsFunc(p.Decided.Refunds, func(f protocol.Refund) bool { return !f.Time.Before(at) }) ||

@@ -133,9 +133,8 @@ func (fs *found) ask(t *turn, f *foundContract) {
 // bundleTag begins the reply-with of a question for a contract.
 const bundleTag = "bundle-"
 
-// refused takes a user's refusal to provide a contract. Users keep contracts as
-// long as sellers may need them, so an unknown one is dropped once its slots have
-// ended.
+// refused takes a user's refusal to provide a contract. Users keep contracts as long as sellers may
+// need them, so an unknown one is dropped once its slots have ended.
 func (fs *found) refused(t *turn, m protocol.Message, body message.Refusal) {
 	id, ok := strings.CutPrefix(m.InReplyTo, bundleTag)
 	f := fs.contracts[protocol.ContractID(id)]

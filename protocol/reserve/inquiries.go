@@ -12,9 +12,8 @@ import (
 
 // inquiries ask the banks which contracts name the seller.
 //
-// A journal may be lost, or replaced by a copy that is older than some sales, and
-// nothing in it shows that. So the seller asks all its banks, and sells nothing
-// until each has answered. It asks
+// A journal may be lost, or replaced by a copy that is older than some sales, and nothing in it
+// shows that. So the seller asks all its banks, and sells nothing until each has answered. It asks
 //
 //   - at its start;
 //   - when a hold ends that the journal has as unsold: it may have been

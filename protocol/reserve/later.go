@@ -64,8 +64,7 @@ func sameDecision(a, b protocol.Receipt) bool {
 	return a.Bank == b.Bank && a.Contract == b.Contract && a.Outcome == b.Outcome && a.Total == b.Total && a.Currency == b.Currency
 }
 
-// laterReceipts returns the receipt with the most events by conversation, of all or of
-// one.
+// laterReceipts returns the receipt with the most events by conversation, of all or of one.
 func laterReceipts(t protocol.Tables, one string) (map[string][]byte, error) {
 	list, most := map[string][]byte{}, map[string]int{}
 	err := t.Each(TableLater, func(key string, value []byte) error {

@@ -15,8 +15,7 @@ type Notary interface {
 	Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error)
 }
 
-// Book records promised slots, so that the seller does not offer them to the next
-// buyer.
+// Book records promised slots, so that the seller does not offer them to the next buyer.
 type Book interface {
 	// Room is the number of cores free over a slot; of one with nodes, on whole nodes alone.
 	Room(slot protocol.Slot) int

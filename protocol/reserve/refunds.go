@@ -118,9 +118,8 @@ func (rs *refunds) broken(t *turn, c *claim) {
 	rs.request(t, c)
 }
 
-// request asks the bank for the refund of a claim, for the whole price if nothing
-// was signed yet. If signing fails, the seller still owes the refund and tries
-// again.
+// request asks the bank for the refund of a claim, for the whole price if nothing was signed yet.
+// If signing fails, the seller still owes the refund and tries again.
 func (rs *refunds) request(t *turn, c *claim) {
 	if c.refund == nil && !rs.sign(t, c, 0) {
 		t.touch(c.deal)

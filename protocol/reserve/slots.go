@@ -43,9 +43,8 @@ func (s slots) remake(t *turn, c *claim) {
 	t.queue(message.Reserve{ID: c.id, Slot: c.item.Slot, Again: true})
 }
 
-// remade takes the answer, and reports whether the slot is lost for good. The
-// seller asks an unreachable batch system again until the slot begins, or for
-// remakeTime; a refusal is final.
+// remade takes the answer, and reports whether the slot is lost for good. The seller asks an
+// unreachable batch system again until the slot begins, or for remakeTime; a refusal is final.
 func (s slots) remade(t *turn, c *claim, r message.Reserved) (lost bool) {
 	if r.OK {
 		c.remaking, c.granted, c.retryAt, c.retries = false, t.now, time.Time{}, 0

@@ -233,8 +233,7 @@ func setsUID() error {
 	return err
 }
 
-// inherits looks for open files besides input, output and errors that it has not opened
-// itself.
+// inherits looks for open files besides input, output and errors that it has not opened itself.
 func inherits() error {
 	list, err := os.ReadDir("/proc/self/fd")
 	for _, e := range list {

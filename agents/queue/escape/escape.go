@@ -1,9 +1,8 @@
 // Package escape tries to break out of a site's jobs.
 //
-// Run submits jobs to a driver, as a role does: a victim, and beside it jobs whose program
-// tries what a hostile buyer would. It tells what stopped each attempt. The attempts do no
-// harm where they succeed: they open, connect and send signal 0, and take a little more
-// than they may.
+// Run submits jobs to a driver, as a role does: a victim, and beside it jobs whose program tries
+// what a hostile buyer would. It tells what stopped each attempt. The attempts do no harm where
+// they succeed: they open, connect and send signal 0, and take a little more than they may.
 package escape
 
 import (

@@ -229,9 +229,8 @@ func (p plan) apart() []string {
 	return append(argv, "--unshare-user")
 }
 
-// systemDirs mounts what programs need of the system besides /usr. Files of /etc are
-// named one by one, since an agent that shares its uid with its jobs may keep secrets
-// there.
+// systemDirs mounts what programs need of the system besides /usr. Files of /etc are named one by
+// one, since an agent that shares its uid with its jobs may keep secrets there.
 func systemDirs() (argv []string) {
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if to, err := os.Readlink(dir); err == nil {

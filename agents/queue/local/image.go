@@ -37,8 +37,7 @@ func (p plan) system(job message.Job) ([]string, error) {
 }
 
 // imageDirs mounts a directory of an image. Nothing can be mounted on a read-only image, so
-// directories above a place for another mount are made, and their entries mounted one by
-// one.
+// directories above a place for another mount are made, and their entries mounted one by one.
 func imageDirs(image, dir string, places []string) (argv []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(image, dir))
 	for _, e := range entries {

@@ -1,8 +1,7 @@
-// Package local is a batch system for this machine's own cores. A sold slot is a
-// claim that everybody who sells cores of this machine must respect: one file in a
-// shared directory has the claims of all agents, and changes only under its lock. So
-// two agents never sell the same cores, and a claim survives restarts of the agent and
-// of the machine.
+// Package local is a batch system for this machine's own cores. A sold slot is a claim that
+// everybody who sells cores of this machine must respect: one file in a shared directory has the
+// claims of all agents, and changes only under its lock. So two agents never sell the same cores,
+// and a claim survives restarts of the agent and of the machine.
 //
 // A job is a process in its own control group, with a keeper that outlives the agent
 // (Keep). It ends with its slot, with all processes that it has started.

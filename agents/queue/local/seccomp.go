@@ -27,9 +27,8 @@ func auditArch() uint32 {
 	return map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 }
 
-// denied are the system calls that fail in a job: those that change mounts and
-// namespaces, read or change other processes, load code into the kernel, or have large
-// attack surfaces and few users.
+// denied are the system calls that fail in a job: those that change mounts and namespaces, read or
+// change other processes, load code into the kernel, or have large attack surfaces and few users.
 func denied() []uint32 {
 	return []uint32{
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,

@@ -2,11 +2,10 @@
 // qstat show the state, pbs_rstat lists the reservations, pbs_rsub and pbs_rdel make and
 // delete them. OpenPBS lets ordinary accounts reserve.
 //
-// The driver asks for reservations with "-I -10": the server deletes a reservation that
-// its scheduler has not confirmed within ten seconds, so that a request whose answer is
-// lost leaves nothing behind. Only the list of pbs_rstat counts, not the output of
-// pbs_rsub. OpenPBS allows two reservations of one name, so the driver reads the list
-// before each request.
+// The driver asks for reservations with "-I -10": the server deletes a reservation that its
+// scheduler has not confirmed within ten seconds, so that a request whose answer is lost leaves
+// nothing behind. Only the list of pbs_rstat counts, not the output of pbs_rsub. OpenPBS allows two
+// reservations of one name, so the driver reads the list before each request.
 //
 // The driver was tested with stand-ins for the commands that follow OpenPBS's
 // documentation and sources, but not with a server.

@@ -19,8 +19,7 @@ type Site struct {
 	Alike      bool
 }
 
-// Survey asks a server for its nodes. Errors: PBS cannot be reached, or no node is
-// usable.
+// Survey asks a server for its nodes. Errors: PBS cannot be reached, or no node is usable.
 func Survey(cfg Config) (Site, error) {
 	b, err := open(cfg)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 // Trait is a way in which a batch system may differ from a plain sum of cores.
 type Trait int
 
-// FixedCores: a reservation has the same cores from start to end. A slot for
-// which enough cores are free at every instant, but not the same ones, may be
-// refused as busy.
+// FixedCores: a reservation has the same cores from start to end. A slot for which enough cores are
+// free at every instant, but not the same ones, may be refused as busy.
 const FixedCores Trait = 1
 
 // Run tests a driver against the contract.

@@ -308,8 +308,7 @@ func endsWithSlot(w *worksite) {
 	w.Fatalf("no slot below %s is long enough for a job to be submitted", slotLength)
 }
 
-// endedWithSlot checks the end of a job whose first message is body; false: it never
-// began.
+// endedWithSlot checks the end of a job whose first message is body; false: it never began.
 func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) bool {
 	w.Helper()
 	c, ok := body.(message.JobChanged)

@@ -40,8 +40,7 @@ func (w *Watch) Prepare(now time.Time, job message.Job, ask Ask) (who queue.Acco
 	return who, false, nil
 }
 
-// layOut creates the files for the script. The job's account can change only what it
-// owns.
+// layOut creates the files for the script. The job's account can change only what it owns.
 func layOut(job message.Job, who queue.Account) error {
 	var failures []error
 	for _, d := range []struct {

@@ -68,8 +68,7 @@ func Unwanted(now time.Time, job message.Job) error {
 // forestalled marks a job that its owner killed before it began.
 const forestalled = "killed"
 
-// Forestall keeps a job from ever beginning, and records it as killed. False: it has
-// begun.
+// Forestall keeps a job from ever beginning, and records it as killed. False: it has begun.
 func Forestall(now time.Time, job message.Job) (bool, error) {
 	err := os.Symlink(forestalled+"#", filepath.Join(job.Dir, runDir, begunLink))
 	if errors.Is(err, fs.ErrExist) {

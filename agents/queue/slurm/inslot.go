@@ -61,9 +61,8 @@ func (b *batch) cannotOrder(now time.Time, job message.Job, who queue.Account) *
 	return nil
 }
 
-// passed is the argument file of a placeholder, with words that end in a zero byte: the
-// job's directory, its environment besides the placeholder's, the script and its
-// arguments.
+// passed is the argument file of a placeholder, with words that end in a zero byte: the job's
+// directory, its environment besides the placeholder's, the script and its arguments.
 func passed(d spool, job message.Job, who queue.Account) []byte {
 	list := append([]string{job.Dir}, append(who.Environment(job.Dir), job.Env...)...)
 	list = append(append(list, "/bin/sh", d.path(jobFile)), script.Args(job)...)

@@ -36,8 +36,7 @@ const (
 // maxNames bounds the names of one query, in bytes: Linux allows 128 KiB in an argument.
 const maxNames = 64 << 10
 
-// records returns the jobs of these names that Slurm still knows, ended or not, by
-// name.
+// records returns the jobs of these names that Slurm still knows, ended or not, by name.
 func (c cluster) records(names []string) (map[string][]record, error) {
 	all := map[string][]record{}
 	for len(names) > 0 {

@@ -126,8 +126,7 @@ func (s spool) orders() ([]byte, bool, error) {
 	return b, err == nil, err
 }
 
-// line formats an order about a job. Names contain no space, and directories no
-// newline.
+// line formats an order about a job. Names contain no space, and directories no newline.
 func line(verb, name string, job message.Job) string {
 	return verb + " " + name + " " + job.Dir + "\n"
 }

@@ -71,8 +71,7 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 	return err
 }
 
-// memory returns the arguments for the memory that the site allows a job, or for its
-// share.
+// memory returns the arguments for the memory that the site allows a job, or for its share.
 func (b *batch) memory(job message.Job, v *view) ([]string, error) {
 	if job.Memory == 0 {
 		return b.share(v)

@@ -212,8 +212,7 @@ func (v *view) message() message.QueueChanged {
 	return q
 }
 
-// handle is the role's name of a reservation: its ID, or Slurm's name if it is not the
-// agent's.
+// handle is the role's name of a reservation: its ID, or Slurm's name if it is not the agent's.
 func (h held) handle() string {
 	if h.mine {
 		return h.id

@@ -29,8 +29,7 @@ func smallest(nodes []node) (each int, usable []string) {
 	return each, usable
 }
 
-// wholly is how many of our nodes a reservation has with all their cores; 0: it has a
-// part of one.
+// wholly is how many of our nodes a reservation has with all their cores; 0: it has a part of one.
 func (v *view) wholly(r reservation) int {
 	cores := 0
 	for _, n := range r.nodes {

@@ -78,8 +78,7 @@ func (s *machine) begin(to int64) (changed bool) {
 		s.m.Advance(start)
 		s.state.Checked, changed, s.plan = start, true, nil
 		s.lose(start)
-		// Not saved: a restart finds the slot again, and the agent, who knows better,
-		// releases it.
+		// Not saved: a restart finds the slot again, and the agent, who knows better, releases it.
 		_ = s.keep()
 	}
 }

@@ -73,9 +73,8 @@ func (c *Calendar) Renew(capacity int, foreseen *workload.Profile, shown []strin
 	}
 }
 
-// Add subtracts a slot from the free cores. It does not check that they are free, since
-// a promise stands in any case; ask Free first. Errors: an invalid slot, ErrExists,
-// ErrFull.
+// Add subtracts a slot from the free cores. It does not check that they are free, since a promise
+// stands in any case; ask Free first. Errors: an invalid slot, ErrExists, ErrFull.
 func (c *Calendar) Add(id string, slot protocol.Slot) error {
 	if err := slot.Validate(); err != nil {
 		return fmt.Errorf("calendar: %s: %w", id, err)

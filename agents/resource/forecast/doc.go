@@ -10,9 +10,8 @@
 //	job starts -> Started -> history of its size -> Bound, StartWithin
 //	job ends   -> Ended   -> history of its size -> BusyUntil
 //
-// It decides without I/O and never reads a clock: all times are whole seconds, and it
-// learns a wait when the job starts, never before. The same observations in the same
-// order give the same answers, also across Encode and Decode. An observation and a query
-// take about a microsecond each. Histories are bounded by MaxHistory. Nothing here is
-// safe for concurrent use.
+// It decides without I/O and never reads a clock: all times are whole seconds, and it learns a wait
+// when the job starts, never before. The same observations in the same order give the same answers,
+// also across Encode and Decode. An observation and a query take about a microsecond each.
+// Histories are bounded by MaxHistory. Nothing here is safe for concurrent use.
 package forecast

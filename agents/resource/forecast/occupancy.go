@@ -41,8 +41,7 @@ func (f *Forecast) holding(running []Claim, now, at int64, confidence float64) h
 	return h
 }
 
-// above is the probability that more than these cores are occupied. It falls as cores
-// grows.
+// above is the probability that more than these cores are occupied. It falls as cores grows.
 func (h holding) above(cores int) float64 {
 	switch {
 	case h.most <= cores:

@@ -5,9 +5,8 @@ import (
 	"sort"
 )
 
-// sorted is an ordered multiset. It consists of chunks of at most maxChunk values, and
-// joins small neighbours, so that any operation on n values touches about
-// maxChunk + n/maxChunk numbers.
+// sorted is an ordered multiset. It consists of chunks of at most maxChunk values, and joins small
+// neighbours, so that any operation on n values touches about maxChunk + n/maxChunk numbers.
 type sorted struct {
 	chunks [][]int64 // without empty ones
 	size   int

@@ -146,8 +146,7 @@ func (p Policy) serves(buyer protocol.AgentID, l message.Intent) (Account, *prot
 	return a, nil
 }
 
-// admit returns the command and the local identity of a buyer's launch, or why it is
-// refused.
+// admit returns the command and the local identity of a buyer's launch, or why it is refused.
 func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, a Account, why *protocol.Reason) {
 	a, why = p.serves(user, message.Intent{App: l.App, Input: total(l.Inputs)})
 	switch {

@@ -44,8 +44,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	return s.jobs.save(j).Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
 }
 
-// prepare asks for the job's directory until all inputs have arrived: the answer may
-// be lost.
+// prepare asks for the job's directory until all inputs have arrived: the answer may be lost.
 func (s *Site) prepare(now time.Time, j *job) protocol.Output {
 	j.backOff(now)
 	return s.composer.files(message.Prepare{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.due()))

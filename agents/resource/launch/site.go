@@ -70,9 +70,8 @@ type Site struct {
 	composer composer
 }
 
-// New restores a Site. Its first Output continues where the last process stopped: it
-// prepares directories again, submits jobs again under their IDs, and asks about
-// submitted jobs.
+// New restores a Site. Its first Output continues where the last process stopped: it prepares
+// directories again, submits jobs again under their IDs, and asks about submitted jobs.
 func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, protocol.Output, error) {
 	cfg.Keep = cmp.Or(cfg.Keep, DefaultKeep)
 	s := &Site{cfg: cfg, sold: sold, jobs: newRegister(), composer: composer{cfg}}

@@ -18,8 +18,7 @@ const purse = 1_000_000_000 * protocol.Credit
 // orderGap is the mean time between two orders of a dishonest user.
 const orderGap = 10 * time.Minute
 
-// buyer adds an honest user that orders again and again, modified by tamper, which may be
-// nil.
+// buyer adds an honest user that orders again and again, modified by tamper, which may be nil.
 func buyer(s *market.Stage, name string, money protocol.Credits, tamper func(*tampered)) *sim.Host {
 	h := quietBuyer(s, name, money, tamper)
 	orders := 0

@@ -133,8 +133,7 @@ func (f *forgery) about(to protocol.AgentID, now time.Time, v contract.Verified)
 	return append(list, f.copies(to, now, v)...)
 }
 
-// copies are countersignatures in the names of all sellers, and a bundle in the name of its
-// user.
+// copies are countersignatures in the names of all sellers, and a bundle in the name of its user.
 func (f *forgery) copies(to protocol.AgentID, now time.Time, v contract.Verified) []protocol.Message {
 	var list []protocol.Message
 	for _, seller := range v.Sellers() {

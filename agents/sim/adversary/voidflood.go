@@ -132,8 +132,7 @@ func (v *Voider) bundle(now time.Time, conversation string) protocol.Bundle {
 	}
 }
 
-// signed sends a contract to a seller that shall countersign it, or to the bank that shall
-// void it.
+// signed sends a contract to a seller that shall countersign it, or to the bank that shall void it.
 func (v *Voider) signed(now time.Time, b protocol.Bundle, to protocol.AgentID, p protocol.Performative) []protocol.Message {
 	c, err := contract.SignVerified(v.cred, b, v.trust, now)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 // probeGap is the time between two samples of the resources' decrements.
 const probeGap = 10 * time.Minute
 
-// probe requests prices without buying, from a price so high that no minimum limits the
-// decrement.
+// probe requests prices without buying, from a price so high that no minimum limits the decrement.
 func probe() job { return job{"probe", 16, 5 * time.Minute, credits(100)} }
 
 // look is a sample: one resource's decrement at an instant.

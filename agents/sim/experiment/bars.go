@@ -77,8 +77,7 @@ func (b barRow) fill(c draw.Canvas, r vg.Rectangle) {
 	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(.4)}, append(corners, r.Min))
 }
 
-// hatching is the lines of a style over a rectangle. The first and the last style have no
-// lines.
+// hatching is the lines of a style over a rectangle. The first and the last style have no lines.
 func hatching(style int, r vg.Rectangle) [][]vg.Point {
 	const gap = vg.Length(4)
 	var lines [][]vg.Point

@@ -80,8 +80,7 @@ func properties(s seller) protocol.Properties {
 	return protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: s.on.cores}
 }
 
-// issueCrowd creates the credentials of n indexes, of the users and of who brings the
-// records.
+// issueCrowd creates the credentials of n indexes, of the users and of who brings the records.
 func (l *Lab) issueCrowd(n int) {
 	l.issue(l.Buyers, nil)
 	l.cast.Credential(carrierName)

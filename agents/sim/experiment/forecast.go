@@ -15,8 +15,7 @@ import (
 	"ramp/agents/workload"
 )
 
-// forecasts measures how often the forecast's bounds on waits hold, on every log of the
-// directory.
+// forecasts measures how often the forecast's bounds on waits hold, on every log of the directory.
 func forecasts(ctx context.Context, l *Lab, r *Result) error {
 	logs, err := l.Logs.all()
 	if err != nil {

@@ -21,8 +21,7 @@ type variant struct {
 	opening     int // percent of the price at which users open
 }
 
-// variants are the honest market, a baseline of posted prices, and one for each kind of
-// dishonesty.
+// variants are the honest market, a baseline of posted prices, and one for each kind of dishonesty.
 func variants() []variant {
 	return []variant{
 		{"honest", "everybody follows the rule", nil, false, workRounds, 100},

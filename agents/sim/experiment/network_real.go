@@ -131,8 +131,7 @@ func (l *Lab) trialSites(dir string) ([]real.TrialSite, error) {
 	return list, nil
 }
 
-// of returns the log of a resource and its name: its machine's real one, or its own synthetic
-// one.
+// of returns the log of a resource and its name: its machine's real one, or its own synthetic one.
 func (l *Logs) of(m machine) (*workload.Log, string, error) {
 	for _, real := range l.real {
 		if strings.Contains(strings.ToLower(real.name), strings.ToLower(m.Machine)) {

@@ -132,8 +132,7 @@ func Shapes(w io.Writer, results []*Result) error {
 	return c.WriteAll(rows)
 }
 
-// Finish writes the shapes of all experiments and, if page is true, one page with all
-// figures.
+// Finish writes the shapes of all experiments and, if page is true, one page with all figures.
 func Finish(dir string, results []*Result, page bool) error {
 	if err := save(filepath.Join(dir, "shapes.csv"), func(w io.Writer) error { return Shapes(w, results) }); err != nil {
 		return err

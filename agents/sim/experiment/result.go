@@ -110,8 +110,7 @@ func median(xs []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// fit is a least-squares line through points, and the share of their variance that it
-// explains.
+// fit is a least-squares line through points, and the share of their variance that it explains.
 func fit(xs, ys []float64) (slope, offset, explained float64) {
 	offset, slope = stat.LinearRegression(xs, ys, nil, false)
 	if explained = stat.RSquared(xs, ys, nil, offset, slope); math.IsNaN(explained) { // all ys are equal

@@ -179,8 +179,7 @@ func (b bazaar) vickrey() []lot {
 	return lots
 }
 
-// deviance is a way not to be truthful; the first of a market's sellers deviates, or its
-// buyer.
+// deviance is a way not to be truthful; the first of a market's sellers deviates, or its buyer.
 type deviance struct {
 	name, who string
 	change    func(b *bazaar, s *stall)

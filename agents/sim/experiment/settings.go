@@ -61,8 +61,7 @@ func (s *Settings) keys() []setting {
 	}
 }
 
-// Set changes a setting, written key=value. Errors list the known keys, or the limits of the
-// value.
+// Set changes a setting, written key=value. Errors list the known keys, or the limits of the value.
 func (s *Settings) Set(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok {

@@ -14,10 +14,9 @@ import (
 // maxTries limits the runs of a Shrink.
 const maxTries = 100
 
-// Shrink searches for the smallest market that breaks the same invariant first as cfg: with
-// less time, fewer agents, smaller orders and fewer kinds of faults. If told is set, it is
-// called with each smaller market. When ctx is cancelled, Shrink returns the smallest one
-// so far.
+// Shrink searches for the smallest market that breaks the same invariant first as cfg: with less
+// time, fewer agents, smaller orders and fewer kinds of faults. If told is set, it is called with
+// each smaller market. When ctx is cancelled, Shrink returns the smallest one so far.
 func Shrink(ctx context.Context, cast *market.Cast, cfg market.Config, invariant string, told func(market.Config)) (market.Config, market.Result) {
 	s := shrinker{ctx: ctx, cast: cast, invariant: invariant, told: told, least: cfg}
 	s.breaks(cfg)

@@ -171,8 +171,7 @@ func (w *World) local(s *member, j Job) {
 	w.After(time.Minute, func() { w.local(s, j) })
 }
 
-// Live runs the world: with faults, then without, until every job has ended. stop ends it
-// early.
+// Live runs the world: with faults, then without, until every job has ended. stop ends it early.
 func (w *World) Live(stop func() bool) {
 	const step = time.Hour
 	for t := time.Duration(0); t < w.cfg.Time && !stop(); t += step {

@@ -94,8 +94,7 @@ func (c *siteChecks) forgottenCores(now claimKey, at time.Time) int {
 	return sum
 }
 
-// freedForgotten checks that a sold slot is not freed, even if the journal has forgotten
-// the sale.
+// freedForgotten checks that a sold slot is not freed, even if the journal has forgotten the sale.
 func (c *siteChecks) freedForgotten(h *sim.Host, key claimKey) {
 	f := c.sites.forgotten[key]
 	c.audit.check(AllOrNothing, f == nil || !c.promised(key, f), "%s frees %s, which it has sold and then forgotten", h.Name, key.id)

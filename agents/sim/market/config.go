@@ -49,8 +49,7 @@ type Config struct {
 	Sweeps float64 `json:"sweeps,omitempty" yaml:"sweeps,omitempty"`
 	// Machines are the sites, with posted prices; nil: they are drawn.
 	Machines []Machine `json:"-" yaml:"-"`
-	// Overbook has sellers overbook: they sell cores of local jobs that they expect to end
-	// early.
+	// Overbook has sellers overbook: they sell cores of local jobs that they expect to end early.
 	Overbook bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
 	// Barter makes the bank barter between groups of users and sites.
 	Barter bool `json:"barter,omitempty" yaml:"barter,omitempty"`

@@ -243,8 +243,7 @@ func (m *Market) fund() {
 
 func (m *Market) operator() Operator { return Operator{m.World, m.bank} }
 
-// troubleQueues makes batch systems fail from time to time, and forget grants and
-// releases.
+// troubleQueues makes batch systems fail from time to time, and forget grants and releases.
 func (m *Market) troubleQueues() {
 	c := sim.NewChance(m.cfg.Seed, streamQueues)
 	perDay, forgotten := c.In(m.cfg.Faults.QueueDown), c.In(m.cfg.Faults.Forgotten)

@@ -39,9 +39,8 @@ const eventsPerPoll = 4096
 // batch system several times.
 const rest = 30 * time.Minute
 
-// Live runs a market for its length, lets it settle, and returns the result. stop may be
-// nil; it gets the time that has passed and the whole time, and ends the run by returning
-// true.
+// Live runs a market for its length, lets it settle, and returns the result. stop may be nil; it
+// gets the time that has passed and the whole time, and ends the run by returning true.
 func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Result {
 	done := m.live(c, stop)
 	r := c.Result()

@@ -250,9 +250,8 @@ func (m *market) path(ctx context.Context) (path, via string) {
 	return "direct", ""
 }
 
-// runWithout runs a program and kills the relay between the two, or else the agent that
-// could be one, once the program has begun. A bank comes back, since nothing is settled
-// without it.
+// runWithout runs a program and kills the relay between the two, or else the agent that could be
+// one, once the program has begun. A bank comes back, since nothing is settled without it.
 func (m *market) runWithout(ctx context.Context) error {
 	r, w := io.Pipe()
 	broken := make(chan error, 1)

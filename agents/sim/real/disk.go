@@ -21,10 +21,9 @@ const (
 	loopTries   = 20 // another process may take the free device first
 )
 
-// OwnMounts moves this process into a mount namespace of its own by executing it again with
-// the same arguments, process ID and terminal. All disks of a soak then disappear with its
-// last process, even after SIGKILL. Call it before anything else; it returns only in the new
-// namespace.
+// OwnMounts moves this process into a mount namespace of its own by executing it again with the
+// same arguments, process ID and terminal. All disks of a soak then disappear with its last
+// process, even after SIGKILL. Call it before anything else; it returns only in the new namespace.
 func OwnMounts() error {
 	if os.Getenv(mountsEnv) == "1" {
 		return nil

@@ -203,8 +203,7 @@ func addrAt(b []byte, ip, port int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[ip:ip+4])), binary.BigEndian.Uint16(b[port:]))
 }
 
-// setAddr replaces an address and port of a packet with a flow, and corrects its sums
-// (RFC 1624).
+// setAddr replaces an address and port of a packet with a flow, and corrects its sums (RFC 1624).
 func setAddr(b []byte, which int, a netip.AddrPort) {
 	at := int(b[0]&15) * 4
 	port, sum := at, at+tcpSum

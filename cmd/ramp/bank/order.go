@@ -10,9 +10,8 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// orderMoney gives a bank an order that moves money and prints its answer. The ledger
-// remembers the order until its answer was printed: if this command is killed before, the
-// same command finds it.
+// orderMoney gives a bank an order that moves money and prints its answer. The ledger remembers the
+// order until its answer was printed: if this command is killed before, the same command finds it.
 func orderMoney[Q any](c *cobra.Command, call control.Endpoint[Q, control.OperatorEntry], order func(key string) Q, print func(e control.OperatorEntry) error) error {
 	agent, done, err := cli.OpenBank(c)
 	if err != nil {

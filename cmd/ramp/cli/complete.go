@@ -40,8 +40,7 @@ func Completions(c *cobra.Command) {
 	})
 }
 
-// takesFiles reports whether an argument of a command, other than a flag's value, is a
-// file.
+// takesFiles reports whether an argument of a command, other than a flag's value, is a file.
 func takesFiles(use string) bool {
 	words := strings.Fields(use)
 	for i, w := range words {

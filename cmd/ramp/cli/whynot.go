@@ -54,8 +54,7 @@ func HelpWords(p message.Purchase) (list []string) {
 	return list
 }
 
-// whySentences explain why nothing was bought, and how far the nearest offers are from the
-// request.
+// whySentences explain why nothing was bought, and how far the nearest offers are from the request.
 func whySentences(p message.Purchase) []string {
 	var list []string
 	if len(p.Violations) > 0 {

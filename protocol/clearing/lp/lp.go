@@ -53,8 +53,7 @@ const (
 // mul is x·y, rounded: an explicit conversion keeps the compiler from fusing it with a sum.
 func mul(x, y float64) float64 { return float64(x * y) }
 
-// Simplex is a programme with a basis. Variables are its columns, and then a slack for each
-// row.
+// Simplex is a programme with a basis. Variables are its columns, and then a slack for each row.
 type Simplex struct {
 	p      *Problem
 	m, n   int

@@ -150,8 +150,7 @@ func (s *Simplex) beyond(i int) float64 {
 	return 0
 }
 
-// leaving is the position whose row promises the steepest step; -1 if all are within their
-// bounds.
+// leaving is the position whose row promises the steepest step; -1 if all are within their bounds.
 func (s *Simplex) leaving() int {
 	best, most := -1, 0.0
 	for i := range s.x {
