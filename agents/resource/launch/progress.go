@@ -142,7 +142,8 @@ func (s *Site) deliver(now time.Time, j *job) protocol.Output {
 	return s.jobs.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
-// waits reports whether a job that had its cores left outputs, and its usage can still be disputed.
+// waits reports whether a job that had its cores left outputs, and its usage can still be
+// disputed.
 func (s *Site) waits(j *job) bool {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	return len(j.Outputs) > 0 && j.Status.Delivered() && ok && u.Metered && u.Unpaid
