@@ -245,6 +245,11 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if q.ID == "" || len(q.ID) > protocol.MaxName {
 		return exit.Fail(exit.Usage, "", "id: want 1..%d bytes", protocol.MaxName)
 	}
+	if o := q.Options.Objective; o != 0 {
+		if _, err := protocol.ParseObjective(o.String()); err != nil {
+			return exit.Fail(exit.Usage, "", "options: %w", err)
+		}
+	}
 	if err := Launchable(q.ID, q.Program); err != nil {
 		return err
 	}
@@ -334,6 +339,13 @@ func report(ctx context.Context, f *hub.Follower[message.Progress], send func(co
 }
 
 func (u userAgent) approve(ctx context.Context, q control.IDCall) (struct{}, error) {
+	if _, open := u.live.Latest(q.ID); !open {
+		p, err := u.show(ctx, q)
+		if err == nil {
+			err = exit.Fail(exit.Usage, "'ramp user show' has the rest", "%s awaits no approval: it is %s", q.ID, p.State)
+		}
+		return struct{}{}, err
+	}
 	return struct{}{}, u.order(ctx, message.Approval{ID: q.ID, Yes: q.Yes})
 }
 
