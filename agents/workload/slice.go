@@ -33,9 +33,9 @@ func (c Cut) Validate() error {
 }
 
 // Slice is a part of a log. Its comments stay, except that MaxJobs and MaxRecords count
-// the remaining jobs, MaxProcs is always present (the largest job may be gone), and a
-// note describes the cut. With Rebase the submit times and the headers UnixStartTime,
-// StartTime and EndTime move too, so that every job keeps its date. Job numbers stay, so
+// the remaining jobs, EndTime is theirs, MaxProcs is always present (the largest job may be
+// gone), and a note describes the cut. With Rebase the submit times and the headers
+// UnixStartTime and StartTime move too, so that every job keeps its date. Job numbers stay, so
 // that references to preceding jobs hold.
 func Slice(l *Log, c Cut) (*Log, error) {
 	if err := c.Validate(); err != nil {
@@ -46,6 +46,10 @@ func Slice(l *Log, c Cut) (*Log, error) {
 	out.recount(len(l.Jobs), l.Capacity(), c)
 	if c.Rebase {
 		out.rebase(c.From)
+	}
+	if start, told := out.UnixStart(); told && (c.Rebase || len(out.Jobs) < len(l.Jobs)) {
+		_, end := NewView(out).Span()
+		out.redate("EndTime", start+end)
 	}
 	return out, nil
 }
@@ -121,9 +125,7 @@ func (l *Log) rebase(from int64) {
 	}
 	start += from
 	l.SetHeader("UnixStartTime", strconv.FormatInt(start, 10))
-	_, end := NewView(l).Span()
 	l.redate("StartTime", start)
-	l.redate("EndTime", start+end)
 }
 
 // redate changes the date of an existing header.

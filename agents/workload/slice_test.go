@@ -56,7 +56,7 @@ func TestSliceKeeps(t *testing.T) {
 func TestSliceKeepsHeadersAndMakesThemTrue(t *testing.T) {
 	l := sliced(t, workload.Cut{From: 300})
 	want := []string{
-		" MaxJobs: 1", " UnixStartTime: 1000000", " StartTime: Mon Jan 12 13:46:40 UTC 1970", " EndTime: once", " Note: kept",
+		" MaxJobs: 1", " UnixStartTime: 1000000", " StartTime: Mon Jan 12 13:46:40 UTC 1970", " EndTime: Mon Jan 12 13:52:40 UTC 1970", " Note: kept",
 		" MaxProcs: 8", " Note: a slice: 1 of 5 jobs, submitted from second 300 on",
 	}
 	if diff := cmp.Diff(want, l.Comments); diff != "" {
