@@ -37,3 +37,19 @@ func TestASocketOfAnotherAccountIsNotBelieved(t *testing.T) {
 		t.Error("another account's is believed")
 	}
 }
+
+// The daemon of a directory with a long path is found through a short link to it, and the
+// other way round.
+func TestALinkToADirectoryHasItsSocket(t *testing.T) {
+	base := t.TempDir()
+	dir, link := filepath.Join(base, strings.Repeat("long/", 30)), filepath.Join(base, "short")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := control.SocketPath(dir), control.SocketPath(link); a != b {
+		t.Errorf("the socket is %s, through a link %s", a, b)
+	}
+}

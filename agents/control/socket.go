@@ -36,6 +36,9 @@ func SocketPath(dir string) string { return socketAt(dir, socketName) }
 func WebSocketPath(dir string) string { return socketAt(dir, webSocketName) }
 
 func socketAt(dir, name string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // of a long path and a short link to it, both find one socket
+	}
 	p := filepath.Join(dir, name)
 	if abs, err := filepath.Abs(p); err == nil {
 		p = abs
