@@ -1,6 +1,7 @@
 package market
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -256,6 +257,17 @@ func (c *Checks) finishSite(s *Site) {
 	c.audit.check(Money, errs[1] == nil, "%v", errs[1])
 }
 
+// givenBack reports whether a site has given back a slot that it overbooked, and is asking for it
+// again before it begins.
+func givenBack(s *Site, l message.ReservationLine) bool {
+	row, _ := s.Host.Disk().Get(resource.TablePromises, l.ID)
+	var p struct {
+		Given bool   `json:"given"`
+		End   string `json:"end"`
+	}
+	return json.Unmarshal(row, &p) == nil && p.Given && p.End == "" && l.Slot.Start.After(s.Host.Now())
+}
+
 func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
 	now, want := s.Host.Now(), map[string]bool{}
 	var errs []error
@@ -267,7 +279,7 @@ func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
 		case "reserving", "held", "countersigned":
 			errs = append(errs, fmt.Errorf("%s has %s %s after everything is over", s.Host.Name, l.ID, l.State))
 		}
-		if got := s.Cluster.Slots()[l.ID]; want[l.ID] && got.Cores < l.Slot.Cores {
+		if got := s.Cluster.Slots()[l.ID]; want[l.ID] && got.Cores < l.Slot.Cores && !givenBack(s, l) {
 			errs = append(errs, fmt.Errorf("%s: %s is sold with %d cores, the batch system has %d", s.Host.Name, l.ID, l.Slot.Cores, got.Cores))
 		}
 	}

@@ -25,7 +25,8 @@ type siteChecks struct {
 // siteBook is a second copy of the sellers' claims and contracts, made from their journals.
 type siteBook struct {
 	claims    map[protocol.AgentID]map[string]*claim
-	forgotten map[claimKey]*claim // countersigned, but not in the journal that was restored
+	forgotten map[claimKey]*claim              // countersigned, but not in the journal that was restored
+	ended     map[claimKey]protocol.ContractID // whose slots were given back, also in a journal that is lost
 	rewound   map[protocol.AgentID]bool
 	held      map[claimKey]*claim
 	bundles   map[protocol.ContractID]protocol.Bundle
@@ -35,7 +36,7 @@ type siteBook struct {
 
 func newSiteBook() *siteBook {
 	return &siteBook{
-		claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, rewound: map[protocol.AgentID]bool{},
+		claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, ended: map[claimKey]protocol.ContractID{}, rewound: map[protocol.AgentID]bool{},
 		held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{}, signed: map[protocol.ContractID]bool{}, deals: map[string][]claimKey{},
 	}
 }
@@ -186,8 +187,9 @@ func (c *siteChecks) dealGone(deal string) {
 	for _, k := range c.sites.deals[deal] {
 		c.signed.forget(k)
 		if claim := c.sites.claims[k.seller][k.id]; claim != nil {
-			f := c.sites.forgotten[k] // sold, as its site learns from the bank
-			c.audit.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "prepared" && claim.state != "countersigned" || !claim.slot.End.After(c.audit.m.World.Now()),
+			f := c.sites.forgotten[k]       // sold, as its site learns from the bank
+			ended := c.sites.ended[k] != "" // what a restored journal has of it does not count
+			c.audit.check(AllOrNothing, ended || f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "prepared" && claim.state != "countersigned" || !claim.slot.End.After(c.audit.m.World.Now()),
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)
 			delete(c.sites.claims[k.seller], k.id)
 			delete(c.sites.held, k)
@@ -213,6 +215,9 @@ func (c *siteChecks) claimChanged(h *sim.Host, key claimKey, before, now *claim)
 	case "freed":
 		c.freed(h, key, before, was)
 		c.freedForgotten(h, key)
+	}
+	if now.state == "reported" {
+		c.sites.ended[key] = now.contract
 	}
 	if now.binds() && (before == nil || !before.binds()) {
 		c.checkCores(h, key, now)
@@ -244,13 +249,14 @@ func (c *siteChecks) freed(h *sim.Host, key claimKey, before *claim, contract pr
 // checkCores checks that a new promise and the existing ones fit into the machine.
 func (c *siteChecks) checkCores(h *sim.Host, key claimKey, now *claim) {
 	site := c.audit.m.site(h)
-	if site == nil {
+	if site == nil || !now.slot.End.After(c.audit.m.World.Now()) { // a restored journal has slots that are over
 		return
 	}
 	for _, at := range []time.Time{now.slot.Start, now.slot.End.Add(-1)} {
 		sum := 0
-		for _, other := range c.sites.claims[key.seller] {
-			if other.binds() && !at.Before(other.slot.Start) && at.Before(other.slot.End) {
+		for id, other := range c.sites.claims[key.seller] {
+			again := other.contract != "" && c.sites.ended[claimKey{key.seller, id}] == other.contract // its cores are asked for once more
+			if other.binds() && !again && !at.Before(other.slot.Start) && at.Before(other.slot.End) {
 				sum += other.slot.Cores
 			}
 		}
