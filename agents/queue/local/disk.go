@@ -31,17 +31,32 @@ type disk struct {
 	seen  map[uint64]bool // files with several names, and files without any
 }
 
-// watchDisk kills the job if its files take more than they may.
+// diskSize is the result of a measurement, and when the next is due.
+type diskSize struct {
+	bytes int64
+	err   error
+	next  time.Time
+}
+
+// watchDisk begins to measure the job's files, if it is time.
 func (k *keeper) watchDisk(now time.Time) {
-	if k.job.FileSize <= 0 || now.Before(k.diskAt) {
+	if k.job.FileSize <= 0 || k.diskAt.IsZero() || now.Before(k.diskAt) {
 		return
 	}
-	used, err := k.diskUse()
-	k.diskAt = now.Add(diskShare * time.Since(now))
+	k.diskAt = time.Time{}
+	go func() {
+		n, err := k.diskUse()
+		k.measured <- diskSize{n, err, now.Add(diskShare * time.Since(now))}
+	}()
+}
+
+// judge kills the job if its files take more than they may.
+func (k *keeper) judge(d diskSize) {
+	k.diskAt = d.next
 	switch {
-	case err != nil:
-		k.fail("its disk usage cannot be measured: " + err.Error())
-	case used > k.diskMost:
+	case d.err != nil:
+		k.fail("its disk usage cannot be measured: " + d.err.Error())
+	case d.bytes > k.diskMost:
 		k.fail(fmt.Sprintf("it wrote more than %d bytes to the disk, the most that this site allows", k.job.FileSize))
 	}
 }
@@ -72,10 +87,16 @@ func memoryOf(job message.Job) int64 {
 	return int64(s.Totalram) * int64(s.Unit) / int64(runtime.NumCPU()) * int64(max(job.Slot.Cores, 1))
 }
 
-// diskUse measures the job's files, those that it has deleted and still has open, and its
-// files in memory.
+// diskUse measures the job's files, what it has printed, the files that it has deleted and
+// still has open or mapped, and its files in memory.
 func (k *keeper) diskUse() (int64, error) {
 	d := disk{seen: map[uint64]bool{}}
+	var st unix.Stat_t
+	for _, name := range []string{"stdout", "stderr"} {
+		if unix.Lstat(filepath.Join(k.job.Dir, name), &st) == nil {
+			d.add(st)
+		}
+	}
 	for _, name := range []string{workDir, tmpDir} {
 		fd, err := unix.Open(filepath.Join(k.job.Dir, name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -85,16 +106,44 @@ func (k *keeper) diskUse() (int64, error) {
 			return 0, err
 		}
 	}
+	if err := unix.Stat(k.job.Dir, &st); err != nil {
+		return 0, err
+	}
 	for _, pid := range members(k.job.Dir) {
-		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is good
-		for _, name := range open {
+		err := d.deleted(fmt.Sprintf("/proc/%d/fd", pid), 0)
+		if err == nil {
+			err = d.deleted(fmt.Sprintf("/proc/%d/map_files", pid), st.Dev) // others are memory
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return d.bytes, nil
+}
+
+// deleted measures the files without a name to which the links in a directory of /proc lead:
+// all, or those of a device.
+func (d *disk) deleted(of string, device uint64) error {
+	dir, err := os.Open(of)
+	if err != nil {
+		return nil //nolint:nilerr // the process is gone
+	}
+	defer dir.Close() //nolint:errcheck // only read
+	for {
+		names, err := dir.Readdirnames(1 << 10)
+		if err != nil { // the end, or the process has ended
+			return nil //nolint:nilerr // as it says
+		}
+		for _, name := range names {
 			var st unix.Stat_t
-			if unix.Stat(name, &st) == nil && st.Nlink == 0 {
+			switch d.files++; {
+			case d.files > maxFiles:
+				return fmt.Errorf("more than %d files, open ones included", maxFiles)
+			case unix.Fstatat(int(dir.Fd()), name, &st, 0) == nil && st.Nlink == 0 && (device == 0 || st.Dev == device):
 				d.add(st)
 			}
 		}
 	}
-	return d.bytes, nil
 }
 
 // walk measures what is below an open directory, and closes it. It follows no links, and

@@ -47,8 +47,9 @@ type keeper struct {
 	meter   *meter
 	last    reading // as saved
 
-	diskMost int64     // bytes that the job's files may take
-	diskAt   time.Time // when to measure them again
+	diskMost int64         // bytes that the job's files may take
+	diskAt   time.Time     // when to measure them again; zero: it is being done
+	measured chan diskSize // the end of a measurement, which may take long: nothing waits for it
 }
 
 // Keep runs the job of a directory until it has ended: the whole life of a process that Submit
@@ -75,7 +76,7 @@ func Keep(dir string) error {
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep the agent's files from the job: %w", err)
 	}
-	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores)}
+	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores), diskAt: time.Now(), measured: make(chan diskSize, 1)}
 	return k.run()
 }
 
@@ -163,6 +164,8 @@ func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus)
 			k.wake(time.Now())
 		case now := <-looks.C:
 			k.look(now)
+		case d := <-k.measured:
+			k.judge(d)
 		}
 		alarm.Stop()
 	}

@@ -208,15 +208,16 @@ func signalAll(dir string, sig syscall.Signal, except int) {
 	}
 }
 
-// members returns the processes of a job: the descendants of this keeper, the processes
-// in the job's control group, and all processes with its mark. Dead ones do not count.
+// members returns the processes of a job: the descendants of this keeper, which adopts their
+// orphans, and the processes in the job's control group. Dead ones do not count. The mark does
+// not count either: another job may bear it.
 func members(dir string) []int {
 	all := processes()
 	own := family(all, os.Getpid())
 	var list []int
 	grouped := groupOf(dir).members()
 	for pid, p := range all {
-		if pid != os.Getpid() && !p.dead && (own[pid] || grouped[pid] || marked(pid, dir)) {
+		if pid != os.Getpid() && !p.dead && (own[pid] || grouped[pid]) {
 			list = append(list, pid)
 		}
 	}
