@@ -140,7 +140,7 @@ func (r *register) remove(j *job) {
 
 // next makes the next launch of a unit. The caller adds it. Within the slot no launch is
 // forgotten, so that no number is used again.
-func (r *register) next(m protocol.Message, u reserve.Unit, k key) *job {
+func (r *register) next(now time.Time, m protocol.Message, u reserve.Unit, k key) *job {
 	number := 1
 	if unit := r.units[u.Reservation]; len(unit) > 0 {
 		number = unit[len(unit)-1].Number + 1
@@ -148,6 +148,7 @@ func (r *register) next(m protocol.Message, u reserve.Unit, k key) *job {
 	return &job{
 		ID: jobID(u.Reservation, number), User: k.user, Conversation: m.Conversation, Contract: k.contract, Unit: k.unit,
 		Units: u.Units, Launch: k.id, Number: number, Reservation: u.Reservation, Slot: u.Slot,
+		late: u.Slot.End.Sub(now) < startTime,
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if why != nil {
 		return s.composer.refuse(m, why)
 	}
-	j := s.jobs.next(m, u, k)
+	j := s.jobs.next(now, m, u, k)
 	if l.Place.Units > 0 {
 		j.Place, j.Units = l.Place.Number, l.Place.Units
 	}
@@ -187,7 +187,7 @@ func (s *Site) early(now time.Time, m protocol.Message, k key, failed string) (*
 	if why != nil {
 		return nil, why
 	}
-	j := s.jobs.next(m, u, k)
+	j := s.jobs.next(now, m, u, k)
 	j.Why, j.Keep = failed, now.Add(s.cfg.Keep)
 	j.become(message.StageFailed)
 	s.jobs.add(j)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -9,8 +10,8 @@ import (
 )
 
 // Used combines the launches of a reservation into one status, from which usage is settled instead
-// of the batch system's report on the slot. The last launch says how the unit ended, the usage is
-// the sum, and the share the least of all. Before the end of the slot the unit still runs, since
+// of the batch system's report on the slot. The last launch says how the unit ended, see decisive,
+// the usage is the sum, and the share the least of all. Before the end of the slot the unit still runs, since
 // another launch may follow, unless the launch has ended it or the buyer has released the unit. It
 // is false if no launch counts, see counts, and the unit is not released.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
@@ -27,7 +28,7 @@ func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool
 	case len(runs) == 0:
 		return protocol.JobStatus{}, false
 	}
-	last := runs[len(runs)-1]
+	last := decisive(runs)
 	all := last.end()
 	all.Started, all.Usage = runs[0].Status.Started, together(runs)
 	if released {
@@ -36,6 +37,22 @@ func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool
 		all = protocol.JobStatus{State: protocol.JobRunning, Started: all.Started, Usage: all.Usage}
 	}
 	return all, true
+}
+
+// decisive is the launch that says how its unit ended: the last, but none that never began if an
+// earlier one did. Else a buyer who has used its slot could undo that.
+func decisive(runs []*job) *job {
+	for _, j := range slices.Backward(runs) {
+		if !j.neverBegan() {
+			return j
+		}
+	}
+	return runs[len(runs)-1]
+}
+
+// neverBegan reports whether a launch is over and its program never ran.
+func (j *job) neverBegan() bool {
+	return j.Stage == message.StageFailed || j.Status.State.Over() && j.Status.Started.IsZero()
 }
 
 // endsUnit reports whether a launch that is over ended its unit, since it had its cores: its
@@ -69,8 +86,10 @@ func (s *Site) Released(user protocol.AgentID, o message.LaunchOrder) (reservati
 
 // counts reports whether a launch affects how its unit ended. A launch that failed
 // before it began counts only if the site is at fault: one that the buyer killed, or
-// whose inputs came late, leaves the slot ready for another.
-func (j *job) counts() bool { return j.Stage != message.StageFailed || j.Fault }
+// that came late or whose inputs did, leaves the slot ready for another.
+func (j *job) counts() bool {
+	return !j.neverBegan() || !j.late && (j.Stage != message.StageFailed || j.Fault)
+}
 
 // end is the status with which a launch ends its unit.
 func (j *job) end() protocol.JobStatus {

@@ -21,8 +21,8 @@ type noTables struct{ protocol.Tables }
 
 func (noTables) Each(string, func(string, []byte) error) error { return nil }
 
-// running is a site in whose one unit a program runs.
-func running(t *testing.T) (*launch.Site, *oneUnit) {
+// fresh is a site with one unit, in which nothing was launched.
+func fresh(t *testing.T) (*launch.Site, *oneUnit) {
 	t.Helper()
 	sold := &oneUnit{reserve.Unit{
 		User: "ann", Reservation: "r1", State: reserve.ClaimSold, Units: 1, Unpaid: true,
@@ -34,6 +34,13 @@ func running(t *testing.T) (*launch.Site, *oneUnit) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, sold
+}
+
+// running is a site in whose one unit a program runs.
+func running(t *testing.T) (*launch.Site, *oneUnit) {
+	t.Helper()
+	s, sold := fresh(t)
 	s.Receive(noon, protocol.Message{Performative: protocol.Request, Sender: "ann", Receivers: []protocol.AgentID{"atlas"},
 		Body: message.Launch{Contract: "c", ID: "l1", Command: []string{"/bin/work"}}})
 	s.Receive(noon, protocol.Message{Sender: protocol.LocalFiles, Body: message.Prepared{Job: "r1.1"}})
@@ -69,6 +76,39 @@ func TestUnitIsNotOverWhileAnotherLaunchMayFollow(t *testing.T) {
 	}
 	if got, ok := s.Used(noon.Add(time.Hour), "r2"); ok {
 		t.Fatalf("nothing was launched in r2, and it stands as %+v", got)
+	}
+}
+
+// A buyer who has had its cores cannot undo that by a launch that the site cannot begin, nor by
+// one that comes so late that nobody could.
+func TestALaunchThatNeverBeginsUndoesNothing(t *testing.T) {
+	ended := protocol.JobStatus{State: protocol.JobExited, Started: noon, Ended: noon.Add(time.Minute), Usage: protocol.Usage{CPU: time.Minute, Wall: time.Minute}}
+	again := func(s *launch.Site, at time.Time, id string) {
+		s.Receive(at, protocol.Message{Performative: protocol.Request, Sender: "ann", Receivers: []protocol.AgentID{"atlas"},
+			Body: message.Launch{Contract: "c", ID: id, Command: []string{"/bin/work"}}})
+	}
+	end := noon.Add(time.Hour)
+	for name, at := range map[string]time.Time{"late": end.Add(-time.Millisecond), "in time": noon.Add(30 * time.Minute)} {
+		s, _ := running(t)
+		stands(s, noon.Add(time.Minute), ended)
+		again(s, at, "l2")
+		s.Receive(end, protocol.Message{Sender: protocol.LocalFiles, Body: message.Prepared{Job: "r1.2"}})
+		s.Wake(end)
+		if got, ok := s.Used(end, "r1"); !ok || got != ended {
+			t.Errorf("%s: after the slot it stands as %+v, %t; want %+v", name, got, ok, ended)
+		}
+	}
+	for name, c := range map[string]struct {
+		at    time.Time
+		fault bool
+	}{"late": {end.Add(-time.Second), false}, "in time": {noon, true}} {
+		s, _ := fresh(t)
+		again(s, c.at, "l1")
+		s.Receive(end, protocol.Message{Sender: protocol.LocalFiles, Body: message.Prepared{Job: "r1.1"}})
+		s.Wake(end)
+		if got, ok := s.Used(end, "r1"); ok != c.fault || ok && got.State != protocol.JobLost {
+			t.Errorf("%s, alone: %+v, %t; want that it counts: %t", name, got, ok, c.fault)
+		}
 	}
 }
 
