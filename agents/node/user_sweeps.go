@@ -3,11 +3,11 @@ package node
 import (
 	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
@@ -114,10 +114,13 @@ func (u userAgent) checkResults(ctx context.Context, o message.SweepOrder, p *pl
 	if _, err := u.showSweep(ctx, control.IDCall{ID: o.ID}); err == nil {
 		return nil // it goes on
 	}
-	for i := range p.Len() {
-		dir := filepath.Join(o.Out, p.Task(i).Directory)
-		if _, err := os.Lstat(dir); err == nil {
-			return exit.Fail(exit.Usage, "", "%s exists already: choose another directory with --out", dir)
+	for i := range p.Len() + 1 {
+		name := plan.ResultsFile
+		if i < p.Len() {
+			name = p.Task(i).Directory
+		}
+		if file := filepath.Join(o.Out, name); config.IsThere(file) {
+			return exit.Fail(exit.Usage, "", "%s exists already: choose another directory with --out", file)
 		}
 	}
 	return CheckOut(o.Out)

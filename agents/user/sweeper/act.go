@@ -42,7 +42,7 @@ func (s *Sweeps) act(now time.Time, x *live) (out protocol.Output) {
 	if state := x.state(now); state != x.shown && x.dry == nil {
 		x.shown = state
 		if state != stateRunning {
-			out.Send = append(out.Send, s.files(message.SaveFile{Sweep: x.Order.ID, Path: x.Order.Out + "/results.csv", Content: x.results()}))
+			out.Send = append(out.Send, s.files(message.SaveFile{Sweep: x.Order.ID, Path: x.Order.Out + "/" + plan.ResultsFile, Content: x.results()}))
 		}
 	}
 	return out

@@ -74,3 +74,40 @@ func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
 		t.Errorf("it is %s: %s", v.State, v.Why)
 	}
 }
+
+// Results of two sweeps do not go to one directory: whoever comes later is told of the first,
+// until that has ended.
+func TestADirectoryIsOneSweeps(t *testing.T) {
+	s := sweeper.New("me", &refusing{})
+	p, err := plan.Parse("plan.yaml", []byte("task: {command: [\"true\"], wall: 1m}\nparameters: {x: {range: [1, 8], step: 1}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(id, out string, dry func(message.Sweep)) error {
+		_, err := s.Order(dawn, message.SweepOrder{ID: id, Plan: doc, Out: out}, dry)
+		return err
+	}
+	if err := order("a", "/out", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := order("b", "/out", nil); err == nil || !strings.Contains(err.Error(), "sweep a writes to /out") {
+		t.Errorf("a second sweep in the same directory: %v", err)
+	}
+	for name, err := range map[string]error{
+		"the same": order("a", "/out", nil), "elsewhere": order("b", "/other", nil), "dry": order("c", "/out", func(message.Sweep) {}),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.Set(dawn, message.SweepSet{ID: "a", Verb: message.SweepKill}); err != nil {
+		t.Fatal(err)
+	}
+	if err := order("d", "/out", nil); err != nil {
+		t.Errorf("after the end of the first: %v", err)
+	}
+}

@@ -191,6 +191,9 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	if err := s.full(); err != nil {
 		return protocol.Output{}, err
 	}
+	if other := s.writer(o.Out); dry == nil && other != "" {
+		return protocol.Output{}, fmt.Errorf("sweep %s writes to %s: choose another directory with --out, or change that one with 'ramp user sweeps set'", other, o.Out)
+	}
 	if dry != nil {
 		s.drys++
 		o.ID = fmt.Sprintf("%s%s-%d", protocol.QuotePrefix, o.ID, s.drys)
@@ -205,6 +208,16 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 		out.Save = append(out.Save, x.save())
 	}
 	return out.Join(s.Act(now)), nil
+}
+
+// writer is a sweep that is not over and writes its results to a directory; "": none.
+func (s *Sweeps) writer(dir string) string {
+	for _, id := range s.order {
+		if x := s.by[id]; x.dry == nil && !x.over() && x.Order.Out == dir {
+			return x.Order.ID
+		}
+	}
+	return ""
 }
 
 // full returns an error if no further sweep may run at the same time.
@@ -338,6 +351,8 @@ func (x *live) mayChange(q message.SweepSet) error {
 		return fmt.Errorf("no sweep %q", q.ID)
 	case x.Killed && q.Verb != message.SweepKill:
 		return fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
+	case !x.Killed && x.over() && (q.Verb == message.SweepKill || q.Verb == message.SweepPause || q.Verb == message.SweepResume):
+		return fmt.Errorf("sweep %s has ended already", q.ID)
 	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
 		return fmt.Errorf("sweep %s has no task that failed for good", q.ID)
 	}

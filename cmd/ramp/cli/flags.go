@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"ramp/agents/exit"
 	"ramp/agents/join"
 	"ramp/rfql/compose"
 )
@@ -87,3 +88,11 @@ func (v *unitValue) String() string {
 
 // Type is the placeholder in help.
 func (*unitValue) Type() string { return "N" }
+
+// OneOf fails if both flags were given.
+func OneOf(c *cobra.Command, a, b string) error {
+	if c.Flags().Changed(a) && c.Flags().Changed(b) {
+		return exit.Fail(exit.Usage, "", "give --%s or --%s, not both", a, b)
+	}
+	return nil
+}

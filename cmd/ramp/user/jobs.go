@@ -164,6 +164,9 @@ are gone, and with 5 if a site does not answer.`,
 			return cobra.ExactArgs(1)(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := cli.OneOf(c, "all", "unit"); err != nil {
+				return err
+			}
 			if all {
 				return fetchAll(c, out)
 			}
@@ -179,7 +182,6 @@ are gone, and with 5 if a site does not answer.`,
 	c.Flags().StringVarP(&out, "out", "o", "", "write to `DIR`, created if missing")
 	c.Flags().BoolVar(&all, "all", false, "the files of all programs that have ended")
 	cli.UnitVar(c.Flags(), &unit, "only unit `N`, counted from 1 (default: all)")
-	c.MarkFlagsMutuallyExclusive("all", "unit")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }

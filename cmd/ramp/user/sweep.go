@@ -108,6 +108,11 @@ func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
 }
 
 func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
+	for _, pair := range [][2]string{{"deadline", "d-factor"}, {"budget", "b-factor"}} {
+		if err := cli.OneOf(c, pair[0], pair[1]); err != nil {
+			return err
+		}
+	}
 	p, err := readPlan(path, q, time.Now())
 	if err != nil {
 		return err

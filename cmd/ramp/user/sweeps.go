@@ -57,6 +57,9 @@ func aboutSweep[Q, A any](c *cobra.Command, word string, call control.Endpoint[Q
 	}
 	defer done()
 	var list []message.Sweep
+	if word == "" {
+		return exit.Fail(exit.Usage, "'ramp user sweeps' lists them", `ID "": want the first letters of a sweep's`)
+	}
 	if err := control.Sweeps.Ask(c.Context(), agent, control.None{}, &list); err != nil {
 		return err
 	}

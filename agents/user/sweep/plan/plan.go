@@ -193,16 +193,16 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 	return due, nil
 }
 
-// Names that files of a sweep have beside the directories of its tasks.
-const resultsFile = "results.csv"
+// ResultsFile has a sweep's results, beside the directories of its tasks.
+const ResultsFile = "results.csv"
 
 // checkDirectory refuses what cannot be the name of a task's directory.
 func checkDirectory(name string) error {
 	if err := protocol.CheckPath(name); err != nil {
 		return err
 	}
-	if path.Base(name) != name || name[0] == '.' || name == resultsFile {
-		return fmt.Errorf("%q: want one name without '/', not %s, and no '.' before it", protocol.Clip(name), resultsFile)
+	if path.Base(name) != name || name[0] == '.' || name == ResultsFile {
+		return fmt.Errorf("%q: want one name without '/', not %s, and no '.' before it", protocol.Clip(name), ResultsFile)
 	}
 	return nil
 }
