@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 
@@ -69,11 +70,15 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	err = p.exchange(ctx, r.Seller, func(s Stream) error {
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, f := range r.Files {
-			if err := Get(s, k, f, root); err != nil {
-				return fmt.Errorf("%s: %w", f.Path, err)
+			err := leaves(half, f.Size)
+			if err == nil {
+				err = Get(s, k, f, root)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.Path, nameless(err))
 			}
 		}
-		return printed(s, k, root)
+		return nameless(printed(s, k, root, half))
 	})
 	if err != nil {
 		return err
@@ -82,21 +87,69 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 }
 
 // printed writes what a program has printed to files, instead of files that it left by these names.
-func printed(s Stream, k Key, root *os.Root) error {
-	var files []*os.File
+func printed(s Stream, k Key, root *os.Root, dir string) error {
+	var files []*bounded
 	for _, name := range []string{stdoutName, stderrName} {
+		if err := root.RemoveAll(name); err != nil {
+			return err
+		}
 		f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 		if err != nil {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // synced, or incomplete
-		files = append(files, f)
+		files = append(files, &bounded{File: f, dir: dir})
 	}
 	var out, errs int64
 	if err := Log(s, k, &out, &errs, false, files[0], files[1]); err != nil && !errors.Is(err, ErrKept) {
 		return err
 	}
 	return errors.Join(files[0].Sync(), files[1].Sync())
+}
+
+// bounded is a file that leaves room on its disk, however much is written.
+type bounded struct {
+	*os.File
+	dir  string
+	left int64 // bytes that fit for certain
+}
+
+const roomStep = 16 << 20
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left < int64(len(p)) {
+		if err := leaves(b.dir, int64(len(p))); err != nil {
+			return 0, err
+		}
+		b.left = roomStep
+	}
+	b.left -= int64(len(p))
+	return b.File.Write(p)
+}
+
+// leaves returns an error if a disk has no room for so many bytes and, on a large disk, spare more: a
+// site tells how long outputs are, and the agent's journal may be beside them.
+func leaves(dir string, need int64) error {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return err
+	}
+	free, all := float64(s.Bavail)*float64(s.Bsize), float64(s.Blocks)*float64(s.Bsize)
+	if free-min(spare, all/16) < float64(need) {
+		return &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+// nameless is an error that ends the fetch, instead of one about names that no file can have beside the
+// others of its launch: they come from the site.
+func nameless(err error) error {
+	for _, why := range []error{syscall.EISDIR, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EEXIST, syscall.ENOTEMPTY, syscall.ELOOP} {
+		if errors.Is(err, why) {
+			return refuse(protocol.CodeMalformed, "its files cannot be beside each other: %v", err)
+		}
+	}
+	return err
 }
 
 // publish renames a directory into place, over that of an earlier time.
