@@ -5,6 +5,26 @@ import (
 	"time"
 )
 
+// Exit codes of jobs that have none of their own (JOBS.md).
+const (
+	ExitExpired = 124 // it was ended with its slot
+	ExitNever   = 125 // it never ran, or was lost
+	ExitKilled  = 137 // its owner ended it
+)
+
+// ExitCode is the exit code of a job that is over.
+func (s JobStatus) ExitCode() int {
+	switch s.State {
+	case JobExited:
+		return s.Exit
+	case JobKilled:
+		return ExitKilled
+	case JobExpired:
+		return ExitExpired
+	}
+	return ExitNever
+}
+
 // Delivered reports whether a job had its cores, so that they must be paid. Only a
 // machine that loses a job has not delivered; the exit code is the buyer's own.
 func (s JobStatus) Delivered() bool { return s.State != JobLost }

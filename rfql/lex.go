@@ -64,7 +64,6 @@ func (l *lexer) cut() error {
 	return l.startTag()
 }
 
-// raw is the source of the current item.
 func (l *lexer) raw() []byte { return l.data[l.from:l.pos] }
 
 // expected is a fault at pos.

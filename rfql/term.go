@@ -88,10 +88,8 @@ var places = func() map[Term]int {
 	return m
 }()
 
-// position is the index in inOrder; 0 for other elements.
 func (t Term) position() int { return places[t] }
 
-// termAt is the term at a position.
 func termAt(position int) Term { return inOrder[position] }
 
 var units = map[Term]string{
@@ -99,7 +97,6 @@ var units = map[Term]string{
 	TotalDiskSpace: "GB", NodeDiskSpace: "GB", NodeCount: "nodes", NodeCores: "cores per node",
 }
 
-// unit is the unit of a number of t, for people.
 func (t Term) unit() string { return cmp.Or(units[t], "cores") }
 
 // most is the largest allowed number of t.

@@ -53,7 +53,6 @@ func parseNumber(t Term, s string) (int, bool) {
 	return n, err == nil && n >= 1 && n <= t.most()
 }
 
-// decimal reports whether s has only decimal digits.
 func decimal(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // zeroes drops leading zeros but keeps the last digit.

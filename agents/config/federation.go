@@ -22,7 +22,6 @@ type Federation struct {
 	MemoryMB int64  `yaml:"memory_mb,omitempty"` // most that suspended jobs may keep; 0: no bound
 }
 
-// suspenders are the drivers that can suspend jobs.
 func suspenders() []string { return []string{"local", "slurm"} }
 
 // ReadRules reads a federation's rules file.

@@ -53,7 +53,6 @@ func (e *endpoint) serve(id libp2pprotocol.ID, handle func(s network.Stream) err
 	})
 }
 
-// addresses are where others reach this agent.
 func (e *endpoint) addresses() []ma.Multiaddr { return mostUseful(e.host.Addrs()) }
 
 func (e *endpoint) card() card {

@@ -47,7 +47,6 @@ func newOptimistic(cores int, learnt *forecast.Forecast, now time.Time) *optimis
 	}
 }
 
-// sells reports whether the view may sell.
 func (o *optimistic) sells() bool { return o != nil && !o.stopped }
 
 // renew takes the batch system's state, which includes our own slots named in shown.

@@ -178,7 +178,6 @@ func (in *injector) downtime() time.Duration {
 	return in.crashes.Skewed(in.faults.Down)
 }
 
-// writeTime is how long a write takes.
 func (in *injector) writeTime() time.Duration { return in.crashes.Skewed(in.faults.Write) }
 
 // torn is how much of a frame of n bytes a crash leaves: nothing, a part, or all.

@@ -49,7 +49,6 @@ type rebuy struct {
 	given  bool
 }
 
-// lost is the unit that was lost.
 func (l *rebuy) lost() *Unit { return l.row.unit(l.unit) }
 
 // first is the unit that its owner ordered.

@@ -69,7 +69,6 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// self is the agent's own ID.
 func (cfg *Config) self() protocol.AgentID { return cfg.Credential.ID }
 
 // sign signs a bundle with the agent's own key.

@@ -65,7 +65,6 @@ func (s *Server) Link(base string) string {
 	return strings.TrimSuffix(base, "/") + s.path("/login") + "#" + s.sessions.token()
 }
 
-// path adds the prefix to a path of the pages.
 func (s *Server) path(p string) string { return root(s.cfg.Prefix).path(p) }
 
 // ServeHTTP guards, and then answers.

@@ -57,10 +57,8 @@ func money(c protocol.Credits, currency string) string {
 	return strings.TrimSpace(c.Cents() + " " + currency)
 }
 
-// moment is an instant in a table.
 func moment(t time.Time) cell { return cell{Text: words.Timestamp(t), Whole: true} }
 
-// minute is an instant in a table, to the minute.
 func minute(t time.Time) cell { return cell{Text: words.ClockTime(t), Whole: true} }
 
 // slot is a span of time in a table.
@@ -71,10 +69,8 @@ func slot(start, end time.Time) cell {
 	return cell{Text: words.ClockTime(start) + " – " + words.EndTime(start, end), Whole: true}
 }
 
-// span is a duration, in its two largest units.
 func span(d time.Duration) string { return words.Ago(d) }
 
-// name is the readable part of an agent's ID.
 func name(id protocol.AgentID) string { return words.OrDash(id.Name()) }
 
 // short cuts an ID for a table; its page has all of it.

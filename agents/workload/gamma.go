@@ -30,5 +30,4 @@ func (g gamma) draw(r *rand.Rand) float64 {
 	}
 }
 
-// cdf is the probability of a value of at most x.
 func (g gamma) cdf(x float64) float64 { return mathext.GammaIncReg(g.shape, max(x, 0)/g.scale) }

@@ -54,7 +54,6 @@ type arrival struct {
 	task
 }
 
-// end is the recorded end.
 func (a arrival) end() int64 { return a.start + a.run }
 
 // NewMachine is the machine of a log at second base of the log. To start several

@@ -264,5 +264,4 @@ func parseReal(b []byte) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// clip shortens foreign input in errors.
 func clip(b []byte) []byte { return b[:min(len(b), 40)] }

@@ -138,7 +138,6 @@ type runner struct {
 	extended int   // how often due was extended
 }
 
-// next is the time of the job's next event.
 func (r *runner) next() int64 { return min(r.end, r.due) }
 
 // runners is a heap by next. Events of the same instant are handled together, so that

@@ -205,7 +205,6 @@ func (l *wal) append(s state, frame []byte) error {
 	return nil
 }
 
-// behind is where the next frame begins.
 func behind(at int64, size int) int64 { return at + (int64(size)+logPage-1)/logPage*logPage }
 
 // read returns the operations that follow a state of the file, and puts the log's end behind them.

@@ -13,7 +13,6 @@ const (
 	maxTableLen = 64 // bytes of a table's name
 )
 
-// marker is the file beside a file whose disk has failed.
 func marker(path string) string { return path + ".failed" }
 
 // fail marks the file. On a disk without room for another file, its lock holds the mark; on a

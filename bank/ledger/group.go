@@ -118,7 +118,6 @@ func (gs *Groups) Set(now time.Time, g Group, ref string) (Entry, []protocol.Rec
 	return c.set(now, Entry{Kind: KindGroup, Key: g.Name, Value: g.encode(), Ref: ref}), c.recs, nil
 }
 
-// percent is parts per million for people.
 func percent(ppm int64) string { return fmt.Sprintf("%g %%", float64(ppm)*100/float64(Whole)) }
 
 func (g *Group) validate() error {

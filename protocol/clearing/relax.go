@@ -128,7 +128,6 @@ func (r *relaxation) addRows() {
 	}
 }
 
-// several reports whether other levels are limited, too.
 func (r *relaxation) several() bool { return len(r.capacity) > len(r.cover.m.capacity) }
 
 func (r *relaxation) column(b int) []lp.Entry {

@@ -33,7 +33,6 @@ func (c *coder) malformed(format string, args ...any) {
 	c.fail(protocol.CodeMalformed, format, args...)
 }
 
-// reading reports whether c reads and has found no fault.
 func (c *coder) reading() bool { return !c.writes && c.err == nil }
 
 // same copies a value that has one form and no bounds.

@@ -12,7 +12,6 @@ type writer struct {
 	back []byte // what is written; both share one piece of memory
 }
 
-// bytes is what was written.
 func (w *writer) bytes() []byte { return w.back }
 
 // raw writes a value that is in DER already, or a part of one.

@@ -175,7 +175,6 @@ func (d *deal) signed() bool {
 	return d.contract != nil || d.prepared != nil || d.pending != nil || d.void != ""
 }
 
-// empty reports whether the deal can be forgotten.
 func (d *deal) empty() bool { return len(d.claims) == 0 && d.contract == nil }
 
 // vote returns the claims of one accepted offer.

@@ -201,7 +201,6 @@ func (e *election) answered(k protocol.BidKey, refused bool) {
 	}
 }
 
-// gone reports whether a ballot will get no vote.
 func (e *election) gone(b *ballot) bool { return b.vote == nil && e.out[b.bid.Seller] }
 
 func (e *election) another(now time.Time) ([]protocol.Bid, bool) {

@@ -204,7 +204,6 @@ func (j *jobs) send(t *turn, c *claim) {
 	t.waitFiled(c)
 }
 
-// jobTag is the reply-with of a claim's report.
 func jobTag(c *claim) string { return "job-" + strconv.Itoa(c.item.Unit) }
 
 // fileAgain shows a restored bank every record that it had filed. It takes them when

@@ -122,7 +122,6 @@ func (q *quota) admit(now, until time.Time, buyer protocol.AgentID, o protocol.O
 	return protocol.Reason{}, true
 }
 
-// coreHours writes a weight for people.
 func coreHours(weight int64) string { return fmt.Sprintf("%.1f core-hours", float64(weight)/3600) }
 
 // weight is a slot's core-seconds, times the share of DefaultHold for which it is held,
@@ -175,7 +174,6 @@ func (q *quota) add(c *claim) {
 	}
 }
 
-// weight is what a claim weighs while it is not bought.
 func (c *claim) weight() int64 { return pending(c.item.Slot, c.holdUntil.Sub(c.since)) }
 
 // pending is the weight of a slot that is held to its end, or for DefaultHold if that is

@@ -137,7 +137,6 @@ func (rs *refunds) send(t *turn, c *claim) {
 	t.backOff(c)
 }
 
-// refundTag is the reply-with of a claim's refund request.
 func refundTag(c *claim) string { return "refund-" + strconv.Itoa(c.item.Unit) }
 
 // paid finds the refunds on a receipt of the contract's own bank.

@@ -45,7 +45,6 @@ func (s *settlement) copies() []contract.Sale {
 	return list
 }
 
-// complete reports whether every seller's copy is there.
 func (s *settlement) complete() bool { return len(s.sales) == len(s.sellers) }
 
 // names reports whether the bundle contains a reservation of a vote. A Coordinator

@@ -98,7 +98,6 @@ const (
 	keyParam   = "param"
 )
 
-// lists are the flags that may be given several times.
 func lists() []string { return []string{"in", "outputs", "dependency"} }
 
 func (r *reader) setting(key, value *yaml.Node) {

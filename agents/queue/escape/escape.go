@@ -97,7 +97,6 @@ func Run(ctx context.Context, d queue.Driver, site Site) (list []Result, err err
 	return b.suite()
 }
 
-// id names the reservation, and what is left of the suite.
 func (b *bench) id() string { return filepath.Base(b.dir) }
 
 // suite reserves a core for the victim and one for the others, and runs them.

@@ -22,7 +22,6 @@ type stretch struct {
 	cpu time.Duration // measured CPU time; 0: its cores count
 }
 
-// key identifies a stretch.
 func (s stretch) key() [2]int64 { return [2]int64{s.ID, s.Start.Unix()} }
 
 // used sums up the runs in a slot (001): the core time; the wall time in which any job

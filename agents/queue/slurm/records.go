@@ -133,7 +133,6 @@ func elapsed(s string) (time.Duration, error) {
 	return sum + time.Duration(d)*24*time.Hour, nil
 }
 
-// is reports whether a job is in one of these states.
 func (r record) is(states ...string) bool { return slices.Contains(states, r.state) }
 
 // waits reports whether a job has not begun and may begin.

@@ -47,7 +47,6 @@ func newSpools(cfg Config, mark queue.Mark) spools {
 	return spools{filepath.Join(cfg.Jobs, spoolsDir), mark, cfg.Slog}
 }
 
-// of names the spool directory of a slot.
 func (s spools) of(id string) spool { return spool(filepath.Join(s.root, s.mark.Name(id))) }
 
 // clear removes the spool directories of slots that no placeholder holds.

@@ -111,7 +111,6 @@ func (c *Calendar) Forget(now time.Time) {
 	c.free.Forget(now.Unix())
 }
 
-// floor and ceil round t to a whole second, down and up.
 func floor(t time.Time) int64 { return t.Unix() }
 
 func ceil(t time.Time) int64 {

@@ -34,5 +34,4 @@ func (l lateness) is(home, owner protocol.AgentID) bool {
 	return l[english.Key(home, string(owner))] > 0 || l.all(home)
 }
 
-// all reports whether that is so for all owners.
 func (l lateness) all(home protocol.AgentID) bool { return l[string(home)] > lateOwners }

@@ -98,12 +98,30 @@ func (s *Site) offer(now time.Time, m protocol.Message, o message.JobOffer) prot
 		return s.refuse(m, protocol.CodeForbidden, why)
 	case s.cfg.Input > 0 && o.Terms.Bytes > s.cfg.Input:
 		return s.refuse(m, protocol.CodeSize, fmt.Sprintf("inputs of %d bytes, this site takes at most %d; offer the job to a site that takes more", o.Terms.Bytes, s.cfg.Input))
-	case len(s.homes) >= MaxJobs || len(s.homes)+len(s.over) >= MaxKept:
-		return s.refuse(m, protocol.CodeLimit, "this site has too many jobs; offer it to another one")
+	}
+	if open, kept := s.ownedBy(m.Sender); open >= MaxJobs-len(s.homes) || kept >= MaxKept-len(s.homes)-len(s.over) {
+		return s.refuse(m, protocol.CodeLimit, fmt.Sprintf("this site has too many jobs, %d open ones of yours; offer it to another one", open))
 	}
 	a, out := english.NewAuctioneer(&s.ac, m.Conversation, m.Sender, o.Terms)
 	s.homes[m.Conversation] = a
 	return out.Join(s.answer(m, protocol.Agree, a.Progress())).Join(a.Open(now))
+}
+
+// ownedBy counts the jobs of an owner that are not over, and with those that are. Nobody may have more
+// than what is left for others.
+func (s *Site) ownedBy(owner protocol.AgentID) (open, kept int) {
+	for _, a := range s.homes { // in any order: they are counted
+		if a.Owner() == owner {
+			open++
+		}
+	}
+	kept = open
+	for _, a := range s.over {
+		if a.Owner() == owner {
+			kept++
+		}
+	}
+	return open, kept
 }
 
 // order takes an order of a job's owner.

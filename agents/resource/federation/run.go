@@ -80,7 +80,6 @@ func (r *run) save() protocol.Output {
 	return protocol.Output{Save: []protocol.Record{{Table: TableRuns, Key: string(r.Contract), Value: value}}}
 }
 
-// ended reports whether the site has done with a run.
 func (r *run) ended() bool { return r.State.Over() || r.State == message.JobReturned }
 
 // become changes the state, and counts the time in the last one.
@@ -284,7 +283,7 @@ func (s *floor) end(now time.Time, r *run, j protocol.JobStatus) protocol.Output
 	if j.State == protocol.JobExited {
 		next = message.JobDone
 	}
-	r.Exit, r.Why, r.seat, r.ordered = j.Exit, j.Note, seatNone, ""
+	r.Exit, r.Why, r.seat, r.ordered = j.ExitCode(), j.Note, seatNone, ""
 	if j.State != protocol.JobExited && r.Why == "" {
 		r.Why = "it was " + string(j.State)
 	}

@@ -145,6 +145,22 @@ func TestInputThatIsTooLarge(t *testing.T) {
 	}
 }
 
+// No owner has more jobs at a home than are left for others, whatever nobody bids for.
+func TestAnOwnerLeavesJobsForOthers(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	offered := func(from string, n int) bool {
+		m := f.receive(id(from), fmt.Sprint(from, n), protocol.Request, message.JobOffer{Level: "low", Terms: message.JobTerms{Level: 1, Least: 1 << 20, Most: 1 << 20, Wall: time.Hour, Where: id("here")}})
+		return m[0].Performative == protocol.Agree
+	}
+	n := 0
+	for offered("eve", n) {
+		n++
+	}
+	if n != federation.MaxJobs/2 || !offered("ann", 1) || !offered("bob", 1) {
+		t.Errorf("eve has %d jobs; want %d, and others can have some", n, federation.MaxJobs/2)
+	}
+}
+
 // A job that a signal has missed is told again, until its batch system reports that it stands
 // still; nothing begins on its modules before.
 func TestModulesAreFreeOnceTheirJobStandsStill(t *testing.T) {

@@ -14,7 +14,6 @@ type Claim struct {
 	Requested int64
 }
 
-// end is the estimated end.
 func (c Claim) end() int64 { return c.Start + c.Requested }
 
 // part is the elapsed part of the requested time at an instant.

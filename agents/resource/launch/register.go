@@ -37,7 +37,6 @@ func newRegister() register {
 	return register{byID: map[string]*job{}, byKey: map[key]*job{}, units: map[string][]*job{}, live: map[string]*job{}}
 }
 
-// in returns the jobs of a reservation in order of number.
 func (r *register) in(reservation string) []*job { return r.units[reservation] }
 
 // running returns the jobs that are not over, in order of ID.

@@ -74,7 +74,6 @@ func encodable(own *identity.Credential, now time.Time, list []protocol.Message)
 	return kept
 }
 
-// one is a list of one message.
 func one(m protocol.Message) []protocol.Message { return []protocol.Message{m} }
 
 // answer is an Output of one answer.

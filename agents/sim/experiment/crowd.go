@@ -94,7 +94,6 @@ const carrierName = "carrier"
 // crowdRounds is low enough for prices to stay above the minima.
 const crowdRounds = 3
 
-// crowdJob is what every user asks for, and its options.
 func crowdJob() job { return job{"crowd", 16, time.Hour, credits(70)} }
 
 func (l *Lab) crowdOptions() message.Options {
@@ -212,7 +211,6 @@ func (v *volunteer) Wake(now time.Time) protocol.Output {
 	}}}
 }
 
-// indexName is the name of index i, from 1.
 func indexName(i int) string { return fmt.Sprintf("index%d", i) }
 
 // indexesOf is how many indexes a market of n sellers has: at most 200 volunteer.

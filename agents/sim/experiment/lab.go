@@ -127,7 +127,6 @@ func (l *Lab) twenty() []seller {
 	return each(l.Logs.machines, func(m machine) seller { return seller{name: m.Name, on: m, band: m.band()} })
 }
 
-// seed of run i of an experiment.
 func (l *Lab) seed(i int) uint64 { return l.Seed*1_000_003 + uint64(i) }
 
 // gather makes n independent runs, Lab.Jobs of them in parallel, and returns the completed

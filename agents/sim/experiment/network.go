@@ -96,7 +96,6 @@ func (l *Lab) far(sellers []seller) func(from, to *sim.Host) time.Duration {
 	return func(from, to *sim.Host) time.Duration { return delays[place[from.Name]][place[to.Name]] }
 }
 
-// netUsers is the maximum number of users at once.
 func (l *Lab) netUsers() int { return min(l.Settings.Users, real.MaxUsers) }
 
 // netMarket describes the market of real processes.
@@ -104,7 +103,6 @@ func (l *Lab) netMarket(sites []real.TrialSite) real.TrialConfig {
 	return real.TrialConfig{Program: l.Program, Sites: sites, Users: l.netUsers(), Least: netLeast, Most: netMost, Seed: l.Seed}
 }
 
-// netJob is the purchase of every user, as for figure 12.
 func netJob() job { return job{"single", 16, time.Hour, credits(70)} }
 
 func netTable(name, about string, runs []netRun) Table {

@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// file is the name of a table's file.
 func (r *Result) file(t Table) string { return cmp.Or(t.File, r.Name+"-"+t.Name) + ".csv" }
 
 // Write writes a Result to a directory: CSV, SVG, PNG and a report in Markdown.

@@ -32,7 +32,6 @@ func As003() Paper {
 	return Paper{Jobs: 400, Mean: 1000, Length: 350, Poll: 500, Within: 400, Beyond: 1000, Gamma: 8000, Load: 250, Scale: 1}
 }
 
-// paperModules are those of the installations.
 func paperModules() []int { return []int{4, 5, 6, 8} }
 
 // Modules that a job of either stream can use.
@@ -44,7 +43,6 @@ const (
 // tick is a thousandth of the mean run time at scale 1.
 const tick = 10 * time.Millisecond
 
-// unit is so many thousandths of the mean run time.
 func (p Paper) unit(n int64) time.Duration { return time.Duration(n*p.Scale) * tick }
 
 // Config is the federation of the experiment.

@@ -297,5 +297,4 @@ func (w *World) ended(job string, now time.Time) {
 	}
 }
 
-// pause is how long a batch system takes.
 func (w *World) pause() time.Duration { return w.chance.For(w.cfg.Faults.Slow) }

@@ -99,7 +99,6 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	return m
 }
 
-// site is the site of a host, or nil.
 func (m *Market) site(h *sim.Host) *Site { return m.bySite[h] }
 
 // Users are the buyers, in order.

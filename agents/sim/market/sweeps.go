@@ -138,7 +138,6 @@ func (o *sweepOwner) later(f func()) {
 	})
 }
 
-// span is the time until a deadline.
 func (o *sweepOwner) span() time.Duration { return time.Duration(5+o.chance.N(85)) * time.Minute }
 
 // money is a budget, which may be too small.

@@ -25,7 +25,6 @@ type party struct {
 	daemon             *exec.Cmd
 }
 
-// name is the agent's name in the market.
 func (p *party) name() string { return filepath.Base(p.dir) }
 
 // command runs a command of the agent on its host; what it prints goes to out.

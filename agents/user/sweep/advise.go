@@ -232,7 +232,6 @@ func (a *advice) cheapest() {
 	}
 }
 
-// room reports whether a task of any size may still fit.
 func (x *place) room() bool { return x.full > 1 }
 
 // soonestOf is the place where a task ends first at a cost of at most limit; nil: nowhere.

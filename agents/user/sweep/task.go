@@ -66,7 +66,6 @@ type Task struct {
 	Retried  int       `json:"retried,omitempty"` // attempts that do not count any more
 }
 
-// last is the last attempt.
 func (t *Task) last() *Attempt { return &t.Attempts[len(t.Attempts)-1] }
 
 // faults counts the failures of the program, and of sites. A program that exits at a second site,

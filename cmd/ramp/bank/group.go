@@ -85,7 +85,6 @@ func share(what, s string) (int64, error) {
 	return int64(p / ppm), nil
 }
 
-// perCent formats parts per million as a percentage.
 func perCent(ppm int64) string { return (protocol.Credits(ppm) * 100).String() + " %" }
 
 func newBankGroupShow() *cobra.Command {

@@ -23,7 +23,6 @@ const (
 // screened is a writer whose output ends up on a terminal of this size.
 type screened interface{ screenSize() (width, rows int) }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool { return terminalWidth(w) > 0 }
 
 // terminalWidth is the width of a terminal; zero if w is not a terminal.

@@ -27,7 +27,6 @@ func (j *siteJoin) register(c *cobra.Command) {
 	f.StringVar(&j.key, "key", "", "with --join: its private key in `FILE` (PEM)")
 }
 
-// asked reports whether there is an invitation.
 func (j *siteJoin) asked() bool { return j.file != "" }
 
 // read reads the invitation, which provides the values of flags that were not given.

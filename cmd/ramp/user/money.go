@@ -67,7 +67,6 @@ func runwayRows(list []control.RunwayLine) [][]string {
 	return rows
 }
 
-// spanOf is the time over which the rate was measured.
 func spanOf(l control.RunwayLine) time.Duration { return time.Duration(l.OverS * float64(time.Second)) }
 
 // countedWords say whose money is counted.

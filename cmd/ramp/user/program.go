@@ -15,9 +15,9 @@ import (
 	"ramp/agents/exit"
 	"ramp/agents/node"
 	"ramp/agents/order"
-	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/rfql/jobfile"
 )
@@ -310,5 +310,5 @@ func (f *runFlags) attempts(c *cobra.Command, agent *control.Client, call contro
 // again reports whether a program that has ended is to be bought again: it failed, and not
 // because its owner killed it.
 func (f *runFlags) again(run message.Run, n int) bool {
-	return n <= f.run.Retry && run.Exit != 0 && !(run.Killing && run.Exit == user.ExitKilled)
+	return n <= f.run.Retry && run.Exit != 0 && !(run.Killing && run.Exit == protocol.ExitKilled)
 }

@@ -17,9 +17,9 @@ import (
 	"ramp/agents/exit"
 	"ramp/agents/node"
 	"ramp/agents/order"
-	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -135,7 +135,7 @@ func (w *watching) explain(now time.Time) {
 		fmt.Fprintln(cli.Notes(w.c), "the site lacks the program, or one that it calls; './program' and --in bring files from here")
 	}
 	for _, u := range w.run.Units {
-		if w.run.Exit == user.ExitNever && u.Status.Stage == message.StageFailed && !u.Lost && now.Before(u.Slot.End) {
+		if w.run.Exit == protocol.ExitNever && u.Status.Stage == message.StageFailed && !u.Lost && now.Before(u.Slot.End) {
 			fmt.Fprintf(cli.Notes(w.c), "%s is still paid for; 'ramp user cancel %s' gives it back if the site allows that\n", w.name, w.short)
 			return
 		}
