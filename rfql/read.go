@@ -62,7 +62,6 @@ func (r *reader) fault(class Class, line int, t Term, found, allowed, hint strin
 	}
 }
 
-// full reports whether only the fault "too many faults" fits.
 func (r *reader) full() bool { return len(r.faults) >= MaxFaults-1 }
 
 func (r *reader) form(line int, t Term, found, allowed, hint string) {

@@ -46,7 +46,6 @@ func (c *Config) KindHint(want, lacks string) string {
 	return lacks
 }
 
-// kindless reports whether no section names the kind of agent.
 func (c *Config) kindless() bool { return c.Bank == nil && c.Resource == nil && c.User == nil }
 
 // LedgerFile is the path of a bank's ledger, if it is in a file.

@@ -127,18 +127,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.File.Write(p)
 }
 
-// leaves returns an error if a disk has no room for so many bytes and, on a large disk, spare more: a
+// leaves returns an error if a disk has no room for so many bytes and some more, spare if possible: a
 // site tells how long outputs are, and the agent's journal may be beside them.
 func leaves(dir string, need int64) error {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		return err
+	free, err := freeOf(dir)
+	if err == nil && free-min(spare, free/4) < need {
+		err = &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
 	}
-	free, all := float64(s.Bavail)*float64(s.Bsize), float64(s.Blocks)*float64(s.Bsize)
-	if free-min(spare, all/16) < float64(need) {
-		return &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
-	}
-	return nil
+	return err
 }
 
 // nameless is an error that ends the fetch, instead of one about names that no file can have beside the

@@ -89,7 +89,6 @@ func (bk *books) newLine(a *account, currency string) *line {
 	return n
 }
 
-// knows reports whether the bank keeps accounts in a currency.
 func (bk *books) knows(currency string) bool { return slices.Contains(bk.cfg.Currencies, currency) }
 
 // fits reports whether a balance can take an amount. The least int64 is left

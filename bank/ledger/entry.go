@@ -176,7 +176,6 @@ func (k Kind) decides() bool {
 	return k == KindSettle || k == KindVoid || k == KindReserve || k == KindDraw
 }
 
-// endsUnit reports whether an entry of this kind ends a unit.
 func (k Kind) endsUnit() bool { return k == KindRefund || k == KindComplete }
 
 // Receipt is the receipt of an entry that decided a bundle, without refunds and ends.

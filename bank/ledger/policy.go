@@ -54,7 +54,6 @@ func (l *Ledger) SetPolicy(now time.Time, currency string, p Policy) (Entry, []p
 	return c.set(now, Entry{Kind: KindPolicy, Key: currency, Value: p.encode()}), c.recs, nil
 }
 
-// perDay is a decay as people read it: a part of the balance.
 func perDay(ppm int64) float64 { return float64(ppm) / decay.Million }
 
 func (bk *books) mayPolicy(currency string, p Policy) error {

@@ -21,7 +21,6 @@ func (c Claim) part(at int64) int64 {
 	return min(max(at-c.Start, 0), c.Requested) * partUnit / c.Requested
 }
 
-// sensible reports whether the requested time is in its range.
 func (c Claim) sensible() bool { return c.Requested >= 1 && c.Requested <= maxRequested }
 
 // Ended learns the run time of a job that has ended, in seconds, against the time

@@ -39,7 +39,6 @@ func newRegister() register {
 
 func (r *register) in(reservation string) []*job { return r.units[reservation] }
 
-// running returns the jobs that are not over, in order of ID.
 func (r *register) running() []*job { return slices.SortedFunc(maps.Values(r.live), byID) }
 
 // due returns the jobs that need to be woken in order of ID, and when the next one does.

@@ -261,7 +261,6 @@ func priceRules(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// at picks the trade of a rule and a deviation of one market.
 func at(set []trade, rule, deviance int) trade { return set[rule*len(deviances())+deviance] }
 
 // over is the mean of a figure over markets.
