@@ -122,7 +122,9 @@ func (r *restoring) run(ctx context.Context, file string, drill bool) (restored,
 	if log := file + boltfile.LogEnd; err == nil && config.IsThere(log) { // a ledger's file that was copied by hand
 		err = copyFile(log, r.copy+boltfile.LogEnd)
 	} else if err == nil {
-		err = boltfile.DropLog(r.copy)
+		if err = boltfile.DropLog(r.copy); err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	if err != nil {
 		return restored{}, err
