@@ -44,7 +44,7 @@ type job struct {
 
 	retryAt   time.Time
 	retries   int
-	late      bool      // it came less than startTime before the end of its slot
+	late      bool      // it came so short before the end of its slot that none could begin
 	forbidden bool      // the batch system forbids the agent to kill it
 	oldAt     time.Time // when it can be forgotten, as filed
 	oldIndex  int       // in the heap of those that are over, from 1; 0: it is not in it
@@ -117,8 +117,9 @@ func (j *job) due() time.Time {
 	return j.retryAt
 }
 
-// startTime is how long a site may take to begin a program. That one does not begin which comes
-// later is not the site's fault: its buyer would pay nothing for a slot that it had.
+// startTime is how long a site may take to begin a program, in a shorter slot half of that. That one
+// does not begin which comes later is not the site's fault: its buyer would pay nothing for a slot
+// that it had.
 const startTime = time.Minute
 
 const maxDoublings = 6 // RetryFirst doubled so often is above RetryMost

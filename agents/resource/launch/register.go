@@ -146,7 +146,7 @@ func (r *register) next(now time.Time, m protocol.Message, u reserve.Unit, k key
 	return &job{
 		ID: jobID(u.Reservation, number), User: k.user, Conversation: m.Conversation, Contract: k.contract, Unit: k.unit,
 		Units: u.Units, Launch: k.id, Number: number, Reservation: u.Reservation, Slot: u.Slot,
-		late: u.Slot.End.Sub(now) < startTime,
+		late: u.Slot.End.Sub(now) < min(startTime, u.Slot.Wall()/2),
 	}
 }
 

@@ -37,8 +37,8 @@ func newUserSweep() *cobra.Command {
 		Use: "sweep PLAN", Short: "Run many tasks within a deadline and a budget", GroupID: "run", Args: cobra.ExactArgs(1),
 		Long: `Run a program once for every combination of parameters, on the sites whose live prices suit the
 strategy, within a deadline and a budget. PLAN is a YAML file or a Slurm script with
-#SBATCH --array; docs/SWEEPS.md shows how to write one. --dry-run shows what each strategy would
-cost and buys nothing.
+#SBATCH --array, or - for standard input; docs/SWEEPS.md shows how to write one. --dry-run shows
+what each strategy would cost and buys nothing.
 
 The agent continues if this command is interrupted. The same command on the same plan and inputs
 continues the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
@@ -61,12 +61,15 @@ could not start.`,
 }
 
 // readPlan reads a plan, and what flags change of it.
-func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
-	doc, err := os.ReadFile(path)
+func readPlan(c *cobra.Command, path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
+	doc, err := words.ReadInput(c.Context(), c.InOrStdin(), path, control.MaxControlBody)
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, err)
+		return nil, err
 	}
 	dir := filepath.Dir(path)
+	if path == "-" {
+		path = "stdin"
+	}
 	p, err := plan.Parse(path, doc, func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
@@ -113,7 +116,7 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 			return err
 		}
 	}
-	p, err := readPlan(path, q, time.Now())
+	p, err := readPlan(c, path, q, time.Now())
 	if err != nil {
 		return err
 	}
