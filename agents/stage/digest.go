@@ -30,7 +30,6 @@ func digestOf(f protocol.StagedFile) digest {
 
 const blakeSize = 32 // bytes
 
-// right reports whether the written bytes are the announced ones.
 func (d digest) right() bool { return hex.EncodeToString(d.Sum(nil)) == d.want }
 
 // describe reads a file to announce it under a path. It gives both hashes: the receiver

@@ -70,7 +70,7 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	err = p.exchange(ctx, r.Seller, func(s Stream) error {
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, f := range r.Files {
-			err := leaves(half, f.Size)
+			err := leaves(half, missing(root, f))
 			if err == nil {
 				err = Get(s, k, f, root)
 			}
@@ -135,6 +135,17 @@ func leaves(dir string, need int64) error {
 		err = &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
 	}
 	return err
+}
+
+// missing is how much of a file has not come in an earlier exchange.
+func missing(root *os.Root, f protocol.StagedFile) int64 {
+	to := filepath.FromSlash(f.Path)
+	for _, name := range []string{to, filepath.Join(filepath.Dir(to), halfName(f))} {
+		if info, err := root.Stat(name); err == nil && info.Mode().IsRegular() {
+			return max(0, f.Size-info.Size())
+		}
+	}
+	return f.Size
 }
 
 // nameless is an error that ends the fetch, instead of one about names that no file can have beside the

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ramp/agents/stage"
@@ -74,4 +75,22 @@ func TestNamesFromASiteStopNobody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A site that tells of more than the disk has room for is not begun with, and tried again.
+func TestAFileWithoutRoomIsNotFetched(t *testing.T) {
+	dir, reports := t.TempDir(), make(chan message.StagedOut, 100)
+	p := newPlace(t)
+	porter := stage.NewPorter(ann, func(context.Context, protocol.AgentID) (stage.Stream, error) {
+		s, _ := p.link(ann, 0, 0)
+		return s, nil
+	}, func(m protocol.Message) { reports <- m.Body.(message.StagedOut) }, slog.New(slog.DiscardHandler))
+	defer porter.Close()
+	huge := fileOf("a", "abc")
+	huge.Size = 1 << 49
+	porter.Send(protocol.Message{Body: message.StageOut{Contract: "c", Launch: "l1", Seller: "site", Files: []protocol.StagedFile{huge}, Dir: dir, Name: "task"}})
+	if r := <-reports; !r.Again || !r.Here || !strings.Contains(r.Why, "no space left on device") {
+		t.Errorf("reported %+v", r)
+	}
+	onlyIn(t, dir)
 }
