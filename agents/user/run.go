@@ -50,7 +50,6 @@ func passing(s message.LaunchStatus) bool {
 	return s.Stage == message.StageSubmitting || s.Stage == message.StageCollecting || s.Stage == message.StageStaging && s.Missing == 0
 }
 
-// begun reports whether a launch is too far to be moved elsewhere.
 func begun(s message.LaunchStage) bool { return rank(s) >= rank(message.StageSubmitting) }
 
 // rank orders the stages of a launch.

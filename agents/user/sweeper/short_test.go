@@ -31,11 +31,9 @@ func (a *refusing) Release(time.Time, string, protocol.AgentID, protocol.Contrac
 func (a *refusing) Run(string) (message.Run, bool) { return message.Run{}, false }
 func (a *refusing) Going(string) bool              { return true }
 
-// A site that refuses every lease ends the hope for it: the sweep says that it is short, and why. When it sells
-// after all, the sweep goes on.
-func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
-	a := &refusing{}
-	s := sweeper.New("me", a)
+// eightTasks is a plan.
+func eightTasks(t *testing.T) []byte {
+	t.Helper()
 	p, err := plan.Parse("plan.yaml", []byte("task: {command: [\"true\"], wall: 1m}\nparameters: {x: {range: [1, 8], step: 1}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +42,15 @@ func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return doc
+}
+
+// A site that refuses every lease ends the hope for it: the sweep says that it is short, and why. When it sells
+// after all, the sweep goes on.
+func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
+	a := &refusing{}
+	s := sweeper.New("me", a)
+	doc := eightTasks(t)
 	now := dawn
 	out, err := s.Order(now, message.SweepOrder{ID: "s", Plan: doc, Out: "/out"}, nil)
 	if err != nil {
@@ -79,14 +86,7 @@ func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
 // until that has ended.
 func TestADirectoryIsOneSweeps(t *testing.T) {
 	s := sweeper.New("me", &refusing{})
-	p, err := plan.Parse("plan.yaml", []byte("task: {command: [\"true\"], wall: 1m}\nparameters: {x: {range: [1, 8], step: 1}}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := eightTasks(t)
 	order := func(id, out string, dry func(message.Sweep)) error {
 		_, err := s.Order(dawn, message.SweepOrder{ID: id, Plan: doc, Out: out}, dry)
 		return err
