@@ -88,7 +88,6 @@ func zipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// assetURL is the path of a bundle, which changes with its content.
 func assetURL(name string) string { return assetPath + bundled()[name].hash + "/" + name }
 
 // serveAsset serves a bundle. Its path names its content, so browsers may keep it without asking again.

@@ -58,7 +58,6 @@ func statusWords(p message.Purchase) string {
 	return text
 }
 
-// currencyOf is the currency of a purchase, or the word for any.
 func currencyOf(p message.Purchase) string { return cmp.Or(p.Currency, "credits") }
 
 func bestWords(best []*protocol.Credits) string {

@@ -39,7 +39,6 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 	return w, true
 }
 
-// tooLong reports whether the seller has no slots of this length.
 func (s *Seller) tooLong(wall time.Duration) bool { return s.cfg.Longest > 0 && wall > s.cfg.Longest }
 
 // second rounds t up to a whole second: batch systems count in seconds.

@@ -170,7 +170,6 @@ func (c *Coordinator) Sizes() []protocol.Size {
 	}
 }
 
-// confirming reports whether a bundle is signed and not decided.
 func (c *Coordinator) confirming() bool { return c.state == Confirming || c.state == Deciding }
 
 // Receive takes a seller's or the bank's message of this conversation.

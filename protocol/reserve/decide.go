@@ -30,7 +30,6 @@ func (d *deal) askBank(t *turn) {
 
 const settleTag = "settle"
 
-// inDoubt reports whether the deal waits for the bank's decision.
 func (d *deal) inDoubt() bool { return d.contract != nil && d.contract.outcome == "" }
 
 // retryBank asks again when it is time.

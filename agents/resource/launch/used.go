@@ -11,9 +11,9 @@ import (
 
 // Used combines the launches of a reservation into one status, from which usage is settled instead
 // of the batch system's report on the slot. The last launch says how the unit ended, see decisive,
-// the usage is the sum, and the share the least of all. Before the end of the slot the unit still runs, since
-// another launch may follow, unless the launch has ended it or the buyer has released the unit. It
-// is false if no launch counts, see counts, and the unit is not released.
+// the usage is the sum, and the share the least of all. Before the end of the slot the unit still
+// runs, since another launch may follow, unless the launch has ended it or the buyer has released
+// the unit. It is false if no launch counts, see counts, and the unit is not released.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
 	var runs []*job
 	released := false

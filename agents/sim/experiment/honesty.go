@@ -70,7 +70,6 @@ func (s sniper) Receive(now time.Time, m protocol.Message) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(s.self, protocol.Refuse, why)}}
 }
 
-// deviant reports whether a seller deviates: every fourth one does.
 func deviant(i int) bool { return i%4 == 0 }
 
 // deal is one auction of a variant.
