@@ -130,11 +130,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 // leaves returns an error if a disk has no room for so many bytes and some more, spare if possible: a
 // site tells how long outputs are, and the agent's journal may be beside them.
 func leaves(dir string, need int64) error {
-	free, err := freeOf(dir)
-	if err == nil && free-min(spare, free/4) < need {
-		err = &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
+	if free, err := freeOf(dir); err != nil || free-min(spare, free/4) >= need {
+		return err
 	}
-	return err
+	return &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}
 }
 
 // missing is how much of a file has not come in an earlier exchange.

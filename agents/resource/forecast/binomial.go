@@ -27,7 +27,6 @@ func (l Level) Validate() error {
 	return nil
 }
 
-// open reports whether x is between MinLevel and its complement.
 func open(x float64) bool { return x >= MinLevel && x <= 1-MinLevel }
 
 // MinLevel is the least quantile and confidence; one minus it is the largest.
@@ -64,7 +63,6 @@ func (l Level) normalRank(n int) int {
 	return max(1, int(math.Ceil(mean+l.z()*math.Sqrt(variance))))
 }
 
-// z is the quantile of the normal distribution at the confidence.
 func (l Level) z() float64 { return mathext.NormalQuantile(l.Confidence) }
 
 // exactRank steps from a guess to the exact rank, or to n+1 if no rank fits.
