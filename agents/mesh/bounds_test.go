@@ -57,3 +57,25 @@ func TestAnAgentThatIsSilentIsSaidToBe(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// The credentials of connected agents are verified again while others are being added.
+func TestEveryContactHasShownItsCertificate(t *testing.T) {
+	const many = 20_000
+	cs, added := newContacts(nil), make(chan struct{})
+	go func() {
+		defer close(added)
+		for range many {
+			if _, err := cs.add("seller@key", issuer{}, "peer", card{chain: [][]byte{{1}}}, time.Now()); err != nil {
+				t.Error(err)
+			}
+			cs.retain(func(*contact) bool { return false })
+		}
+	}()
+	for seen := 0; !isClosed(added); {
+		if c := cs.ofPeer("peer"); c != nil && len(c.current().chain) == 0 {
+			t.Fatalf("the contact seen as number %d has none", seen)
+		} else if c != nil {
+			seen++
+		}
+	}
+}

@@ -54,19 +54,11 @@ func (cs *contacts) ofPeer(id peer.ID) *contact {
 // add returns the contact for an agent that has just been verified. A key that comes
 // under another name is another agent, and takes the peer over.
 func (cs *contacts) add(agent protocol.AgentID, by issuer, id peer.ID, shown card, now time.Time) (*contact, error) {
-	c, err := cs.enter(agent, by, id)
-	if err != nil {
-		return nil, err
-	}
-	c.show(shown, now)
-	return c, nil
-}
-
-func (cs *contacts) enter(agent protocol.AgentID, by issuer, id peer.ID) (*contact, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.peers[id]
 	if c != nil && c.agent == agent {
+		c.show(shown, now)
 		return c, nil
 	}
 	if c != nil {
@@ -76,6 +68,7 @@ func (cs *contacts) enter(agent protocol.AgentID, by issuer, id peer.ID) (*conta
 		return nil, fmt.Errorf("%s: all %d known agents are connected: %w", agent, MaxContacts, errBound)
 	}
 	c = newContact(agent, by, id)
+	c.show(shown, now) // a contact without certificates would be cut off
 	cs.peers[id], cs.agents[agent] = c, c
 	return c, nil
 }

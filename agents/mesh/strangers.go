@@ -79,8 +79,8 @@ func (s *strangers) overdo(id peer.ID) bool {
 // secured notes a connection's peer, and reports whether there is a place for it. One
 // with a known peer is no stranger's.
 func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) bool {
-	known := s.known(id)
 	s.mu.Lock()
+	known := s.known(id) // if not now, then proved waits for the lock
 	for _, x := range s.waiting {
 		if x.conn == conn {
 			x.peer, x.since = id, time.Now()
