@@ -44,8 +44,7 @@ func At(dir string) *Client {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", p)
 	}
-	c := &Client{client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, Daemon: true}
-	return c
+	return &Client{client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, Daemon: true}
 }
 
 // Meet is Dial, but first gives the process that has the agent's journal or ledger open time

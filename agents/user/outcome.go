@@ -71,6 +71,8 @@ func voidReason(why protocol.Code, unsigned []string) string {
 	switch why {
 	case protocol.CodeAccount:
 		words += ": the buyer or a seller has no account there, or is in no group"
+	case protocol.CodeFunds:
+		words += ": the buyer's account has too little"
 	case protocol.CodeMode:
 		words += ": its currency is not paid at the reservation"
 	case protocol.CodeSettleBy:

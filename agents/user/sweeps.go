@@ -85,7 +85,7 @@ func (r *Role) sweepBought(now time.Time, row *Row) protocol.Output {
 
 // leaseOf is a purchase as a lease.
 func leaseOf(row *Row) sweeper.Bought {
-	b := sweeper.Bought{ID: row.ID, Why: row.Why}
+	b := sweeper.Bought{ID: row.ID, Why: row.Why, Poor: row.Void == protocol.CodeFunds}
 	if row.Settled && len(row.Units) == 1 {
 		u := row.Units[0]
 		b.Settled, b.Contract, b.Total, b.Refunded = true, row.Contract, row.Total, row.RefundTotal

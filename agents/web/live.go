@@ -54,10 +54,6 @@ type openPage struct {
 	signal chan struct{}
 }
 
-func newLive(c *control.Client) *live {
-	return &live{client: c, pages: map[*openPage]bool{}, drawn: map[string]*drawing{}}
-}
-
 // join adds a page, unless there are too many.
 func (l *live) join(on []string, id string) (p *openPage, ok bool) {
 	l.mu.Lock()

@@ -43,7 +43,7 @@ func New(cfg Config) *Server {
 		cfg.Now = time.Now
 	}
 	s := &Server{cfg: cfg, sessions: newSessions(cfg.Kind, cfg.Agent, cfg.Now), following: make(chan struct{}, liveStreams)}
-	s.live = newLive(cfg.Client)
+	s.live = &live{client: cfg.Client, pages: map[*openPage]bool{}, drawn: map[string]*drawing{}}
 	mux := http.NewServeMux()
 	switch cfg.Kind {
 	case control.User:

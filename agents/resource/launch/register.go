@@ -33,10 +33,6 @@ type key struct {
 	id       string
 }
 
-func newRegister() register {
-	return register{byID: map[string]*job{}, byKey: map[key]*job{}, units: map[string][]*job{}, live: map[string]*job{}}
-}
-
 func (r *register) in(reservation string) []*job { return r.units[reservation] }
 
 func (r *register) running() []*job { return slices.SortedFunc(maps.Values(r.live), byID) }

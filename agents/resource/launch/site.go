@@ -74,7 +74,8 @@ type Site struct {
 // directories again, submits jobs again under their IDs, and asks about submitted jobs.
 func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, protocol.Output, error) {
 	cfg.Keep = cmp.Or(cfg.Keep, DefaultKeep)
-	s := &Site{cfg: cfg, sold: sold, jobs: newRegister(), composer: composer{cfg}}
+	jobs := register{byID: map[string]*job{}, byKey: map[key]*job{}, units: map[string][]*job{}, live: map[string]*job{}}
+	s := &Site{cfg: cfg, sold: sold, jobs: jobs, composer: composer{cfg}}
 	err := tables.Each(Table, func(id string, value []byte) error {
 		j, err := readJob(id, value)
 		if err == nil {

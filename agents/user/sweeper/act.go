@@ -244,11 +244,11 @@ func (s *Sweeps) Bought(now time.Time, b Bought) protocol.Output {
 	case of.Ended || !b.Settled && l.Closed:
 		return protocol.Output{}
 	case !b.Settled:
-		of.Ended, x.why = true, b.Why
+		of.Ended, x.why, x.poor = true, b.Why, b.Poor
 		x.tradeAt = protocol.Earlier(x.tradeAt, now.Add(tradeFirst))
 		x.Refused(x.since(now), n, b.Why)
 	case !l.Signed:
-		of.Contract, of.Entry, x.barren = b.Contract, b.Entry, 0
+		of.Contract, of.Entry, x.barren, x.poor = b.Contract, b.Entry, 0, false
 		x.Signed(n, x.since(b.Slot.Start), x.since(b.Slot.End), b.Total)
 		fallthrough
 	default:

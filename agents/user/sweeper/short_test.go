@@ -31,10 +31,10 @@ func (a *refusing) Release(time.Time, string, protocol.AgentID, protocol.Contrac
 func (a *refusing) Run(string) (message.Run, bool) { return message.Run{}, false }
 func (a *refusing) Going(string) bool              { return true }
 
-// eightTasks is a plan.
-func eightTasks(t *testing.T) []byte {
+// eightTasks is a plan with terms.
+func eightTasks(t *testing.T, terms string) []byte {
 	t.Helper()
-	p, err := plan.Parse("plan.yaml", []byte("task: {command: [\"true\"], wall: 1m}\nparameters: {x: {range: [1, 8], step: 1}}\n"), nil)
+	p, err := plan.Parse("plan.yaml", []byte("task: {command: [\"true\"], wall: 1m}\nparameters: {x: {range: [1, 8], step: 1}}\n"+terms), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,40 +45,50 @@ func eightTasks(t *testing.T) []byte {
 	return doc
 }
 
-// A site that refuses every lease ends the hope for it: the sweep says that it is short, and why. When it sells
-// after all, the sweep goes on.
-func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
-	a := &refusing{}
-	s := sweeper.New("me", a)
-	doc := eightTasks(t)
-	now := dawn
-	out, err := s.Order(now, message.SweepOrder{ID: "s", Plan: doc, Out: "/out"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := func() message.Sweep { v, _ := s.Show(now, "s"); return v }
-	for state().State == "running" {
-		if now.Sub(dawn) > 10*time.Minute {
-			t.Fatalf("after %s it is %s: %s", now.Sub(dawn), state().State, state().Why)
+// A sweep that cannot go on says that it is short, and why, and what helps.
+func TestASweepThatIsShortSaysWhy(t *testing.T) {
+	offer := sweeper.Offer{Seller: "a", Price: protocol.Credit, Start: dawn}
+	for want, c := range map[string]struct {
+		terms   string
+		refusal sweeper.Bought
+	}{
+		"a: the site is closed to strangers":                           {refusal: sweeper.Bought{Why: "the site is closed to strangers"}},
+		"the account has too little for a lease":                       {refusal: sweeper.Bought{Why: "funds", Poor: true}},
+		"budget is too small: 'ramp user sweeps set s --budget 0.14' ": {terms: "budget: 0.01\n"},
+		"too small: 'ramp user sweeps set s --budget 0.07 --deadline ": {terms: "budget: 0.01\ndeadline: 3m\n"},
+	} {
+		a := &refusing{}
+		s := sweeper.New("me", a)
+		now := dawn
+		out, err := s.Order(now, message.SweepOrder{ID: "s", Plan: eightTasks(t, c.terms), Out: "/out"}, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		orders := a.orders
-		a.orders = nil
-		for _, o := range orders {
-			if protocol.IsQuote(o.ID) {
-				out = out.Join(s.Traded(now, sweeper.Traded{ID: o.ID, Currency: "CPU", Offers: []sweeper.Offer{{Seller: "a", Price: protocol.Credit, Start: now}}}))
-			} else {
-				out = out.Join(s.Bought(now, sweeper.Bought{ID: o.ID, Why: "the site is closed to strangers"}))
+		state := func() message.Sweep { v, _ := s.Show(now, "s"); return v }
+		for state().State == "running" {
+			if now.Sub(dawn) > 10*time.Minute {
+				t.Fatalf("after %s it is %s: %s", now.Sub(dawn), state().State, state().Why)
+			}
+			orders := a.orders
+			a.orders = nil
+			for _, o := range orders {
+				if protocol.IsQuote(o.ID) {
+					out = out.Join(s.Traded(now, sweeper.Traded{ID: o.ID, Currency: "CPU", Offers: []sweeper.Offer{offer}}))
+				} else {
+					c.refusal.ID = o.ID
+					out = out.Join(s.Bought(now, c.refusal))
+				}
+			}
+			if len(a.orders) == 0 {
+				if now = now.Add(time.Second); out.WakeAt.After(now) {
+					now = out.WakeAt
+				}
+				out = s.Act(now)
 			}
 		}
-		if len(a.orders) == 0 {
-			if now = now.Add(time.Second); out.WakeAt.After(now) {
-				now = out.WakeAt
-			}
-			out = s.Act(now)
+		if v := state(); v.State != "short" || !strings.Contains(v.Why, want) {
+			t.Errorf("it is %s: %s; want %q", v.State, v.Why, want)
 		}
-	}
-	if v := state(); v.State != "short" || !strings.Contains(v.Why, "closed to strangers") {
-		t.Errorf("it is %s: %s", v.State, v.Why)
 	}
 }
 
@@ -86,7 +96,7 @@ func TestASiteThatRefusesEveryLeaseLeavesTheSweepShort(t *testing.T) {
 // until that has ended.
 func TestADirectoryIsOneSweeps(t *testing.T) {
 	s := sweeper.New("me", &refusing{})
-	doc := eightTasks(t)
+	doc := eightTasks(t, "")
 	order := func(id, out string, dry func(message.Sweep)) error {
 		_, err := s.Order(dawn, message.SweepOrder{ID: id, Plan: doc, Out: out}, dry)
 		return err

@@ -80,6 +80,7 @@ type Bought struct {
 	ID       string
 	Settled  bool   // false: it is over, and nothing was bought
 	Why      string // if not
+	Poor     bool   // since the buyer's account has too little
 	Contract protocol.ContractID
 	Entry    uint64 // of the bank's ledger that settled it; 0: not told
 	Slot     protocol.Slot
@@ -152,6 +153,7 @@ type live struct {
 	offers   []Offer
 	barren   int    // trades since the last lease that left tasks without a place
 	why      string // of the last trade or lease that failed
+	poor     bool   // the account has too little for another lease
 	dry      func(message.Sweep)
 	fetching map[string]int    // tasks, by the launch whose outputs come
 	stuck    map[string]string // why files cannot be written here, by launch; of results.csv by the sweep

@@ -46,6 +46,8 @@ func (x *live) state(now time.Time) string {
 		return stateRunning
 	case !now.Before(x.at(x.Terms.Deadline)):
 		return stateShort
+	case x.poor:
+		return stateShort
 	case x.trades > 0 && x.Count(sweep.Assigned) == 0 && (x.barren >= barrenMost || x.barren > 0 && x.offering()):
 		return stateShort
 	}
@@ -170,6 +172,8 @@ func (x *live) whyShort(now time.Time) string {
 	switch {
 	case !now.Before(x.at(x.Terms.Deadline)):
 		return fmt.Sprintf("%s, and the deadline has passed: 'ramp user sweeps set %s --deadline TIME' goes on", tasks, x.Order.ID)
+	case x.poor:
+		return tasks + ", and the account has too little for a lease: the sweep goes on once it has more"
 	case !x.offering():
 		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer")
 	}
@@ -180,10 +184,13 @@ func (x *live) whyShort(now time.Time) string {
 		enough := spent + committed + rich.Cost
 		return fmt.Sprintf("%s, and the budget is too small: 'ramp user sweeps set %s --budget %s' is enough at the present prices", tasks, x.Order.ID, ceilCents(enough))
 	}
-	if at, ok := x.leastDeadline(now); ok {
+	if at, ok := x.leastDeadline(now, x.Terms.Budget); ok {
 		return fmt.Sprintf("%s, and the deadline is too near: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.UTC().Format(time.RFC3339))
 	}
-	return tasks + ", and both budget and deadline are too small"
+	at, _ := x.leastDeadline(now, noBudget) // there is an offer
+	p.Deadline = x.since(at)
+	enough := spent + committed + sweep.Advise(p).Cost
+	return fmt.Sprintf("%s: both budget and deadline are too small: 'ramp user sweeps set %s --budget %s --deadline %s' is enough at the present prices and rates", tasks, x.Order.ID, ceilCents(enough), at.UTC().Format(time.RFC3339))
 }
 
 // refusal is the last refusal or failure of a site, or empty.
@@ -202,11 +209,11 @@ func ceilCents(c protocol.Credits) string {
 	return ((c + cent - 1) / cent * cent).Cents()
 }
 
-// leastDeadline is the earliest deadline by which what is left can be done for the money left.
-func (x *live) leastDeadline(now time.Time) (time.Time, bool) {
+// leastDeadline is the earliest deadline by which what is left can be done within a budget.
+func (x *live) leastDeadline(now time.Time, budget protocol.Credits) (time.Time, bool) {
 	terms := x.Sweep.Terms
 	defer func() { x.Sweep.Terms = terms }()
-	x.Sweep.Strategy = sweep.Time
+	x.Sweep.Strategy, x.Sweep.Budget = sweep.Time, budget
 	fits := func(d time.Duration) bool {
 		x.Sweep.Deadline = d
 		return len(sweep.Advise(x.Problem(x.since(now))).Left) == 0
@@ -246,7 +253,7 @@ func (x *live) forecast(now time.Time) message.Sweep {
 		v.LeastBudget, v.MostBudget = cheap.Cost, max(cheap.Cost, sweep.Dearest(p).Cost)
 	}
 	x.Sweep.Terms = terms
-	if at, ok := x.leastDeadline(now); ok {
+	if at, ok := x.leastDeadline(now, x.Terms.Budget); ok {
 		v.LeastDeadline = at
 	}
 	return v

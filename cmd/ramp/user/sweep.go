@@ -300,11 +300,13 @@ func printSweep(w io.Writer, v message.Sweep) {
 	if v.Deadline.Sub(v.Created) < sweeper.NoDeadline {
 		deadline = "deadline " + words.At(v.Deadline)
 	}
-	fmt.Fprintf(w, "%s, expected cost %s %s\n%s", budget, v.Predicted.Cost.Cents(), v.Currency, deadline)
-	if !v.Predicted.Finish.IsZero() {
-		fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
+	if left := v.Tasks.Total - v.Tasks.Done - v.Tasks.Failed; left > 0 && v.State != "killed" {
+		budget += fmt.Sprintf(", expected cost %s %s", v.Predicted.Cost.Cents(), v.Currency)
+		if !v.Predicted.Finish.IsZero() {
+			deadline += ", expected end " + words.At(v.Predicted.Finish)
+		}
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "%s\n%s\n", budget, deadline)
 	cli.Table(w, resourceRows(v)...)
 }
 
