@@ -27,6 +27,7 @@ type JobView struct {
 	Level      string           `json:"level"`
 	Modules    JobModules       `json:"modules"`
 	State      message.JobState `json:"state"`
+	Heard      time.Time        `json:"heard,omitzero"` // when its home told this
 	Home       protocol.AgentID `json:"home"`
 	Site       protocol.AgentID `json:"site"`
 	Auctions   []JobAuction     `json:"auctions"`
@@ -72,7 +73,7 @@ type JobBidView struct {
 func ViewJob(r message.JobRow) JobView {
 	p := r.Progress
 	v := JobView{
-		ID: r.ID, Name: r.Name, Created: r.Created, Level: r.Level, Modules: JobModules{r.Terms.Least, r.Terms.Most, p.Got}, State: p.State, Home: r.Home, Site: p.Site,
+		ID: r.ID, Name: r.Name, Created: r.Created, Level: r.Level, Modules: JobModules{r.Terms.Least, r.Terms.Most, p.Got}, State: p.State, Heard: r.Heard, Home: r.Home, Site: p.Site,
 		Preempted: p.Preempted, Ran: p.Ran.Seconds(), Suspended: p.Suspended.Seconds(), Exit: p.Exit, Why: p.Why, Refused: r.Refused, Auctions: []JobAuction{},
 	}
 	if r.Refused != "" {

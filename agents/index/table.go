@@ -174,10 +174,6 @@ type ring struct {
 // skip much do not move the others.
 const filters = 16
 
-func filterOf(q message.IndexQuery) int {
-	return int(lot(0, fmt.Sprint(q.Cores, q.Ceiling, q.Modes)) % filters)
-}
-
 // golden puts the first answers of different filters in different parts of a ring.
 const golden = 0.6180339887498949
 
@@ -189,7 +185,7 @@ func (t *table) deal(now time.Time, q message.IndexQuery, third func() int) []me
 	if r == nil || !now.Before(r.made.Add(ringLife)) {
 		r = t.renew(now, q.Shard, third)
 	}
-	n, next := len(r.sellers), &r.next[filterOf(q)]
+	n, next := len(r.sellers), &r.next[lot(0, fmt.Sprint(q.Cores, q.Ceiling, q.Modes))%filters]
 	var rows []message.IndexRow
 	for i := range n {
 		if len(rows) >= q.Want {

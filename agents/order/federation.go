@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/words"
@@ -44,7 +45,9 @@ func WriteJob(w io.Writer, v control.JobView, table func(w io.Writer, rows ...[]
 			}
 			rows = append(rows, []string{"  " + b.At.Local().Format("15:04:05.000"), b.Site.Name(), fmt.Sprintf("%.3f", b.Bid), strconv.Itoa(b.Free), victimWords(b.Victims), fmt.Sprintf("%.1f s", b.Transfer), won})
 		}
-		table(w, rows...)
+		if table(w, rows...); len(a.Bids) == 0 {
+			fmt.Fprintln(w, "  no site can take it now")
+		}
 		for _, s := range a.Refused {
 			fmt.Fprintf(w, "  %s won and did not take it\n", s.Name())
 		}
@@ -61,6 +64,11 @@ func stateWords(v control.JobView) string {
 	}
 	if v.Why != "" {
 		s += ": " + v.Why
+	}
+	if v.Heard.IsZero() {
+		s += ", before its home has answered"
+	} else if !v.State.Over() && time.Since(v.Heard) > time.Minute/2 {
+		s += ", when its home was last heard: " + words.At(v.Heard)
 	}
 	return s
 }

@@ -58,7 +58,7 @@ var settlementBodies = []row{
 	body(28, func(c *coder, m *message.Decision, w *wire.Decision) {
 		c.contract(&m.Contract, &w.Contract)
 		text(c, &m.Outcome, &w.Outcome)
-		if !knownOutcome(m.Outcome) {
+		if o := m.Outcome; !decided(o) && o != protocol.OutcomeUnknown && o != protocol.OutcomeGathering {
 			c.malformed("unknown outcome %.32q", w.Outcome)
 		}
 		if m.Reason != "" || w.Reason != "" {

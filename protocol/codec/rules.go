@@ -1,10 +1,6 @@
 package codec
 
-import (
-	"slices"
-
-	"ramp/protocol"
-)
+import "ramp/protocol"
 
 // knownCode reports whether c is one of the codes of package protocol.
 func knownCode(c protocol.Code) bool {
@@ -19,10 +15,6 @@ func knownCode(c protocol.Code) bool {
 		return true
 	}
 	return false
-}
-
-func knownOutcome(o protocol.Outcome) bool {
-	return decided(o) || slices.Contains([]protocol.Outcome{protocol.OutcomeUnknown, protocol.OutcomeGathering}, o)
 }
 
 // decided reports whether an outcome is a decision, which needs a receipt.
