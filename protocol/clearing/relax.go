@@ -86,8 +86,9 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 	for range p.Equal {
 		p.Right = append(p.Right, 1)
 	}
-	r.p, r.cliques = p, len(p.Right)
+	r.p = p
 	r.begin(nil)
+	r.cliques = len(p.Right)
 	return r
 }
 
@@ -95,7 +96,7 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 func (r *relaxation) begin(basis *lp.Basis) {
 	rows := len(r.p.Right)
 	r.y, r.price = make([]float64, rows), make([]int64, rows)
-	r.s, r.spent = lp.New(r.p), 0
+	r.s, r.spent = lp.New(r.p, r.s, r.cliques), 0
 	if basis != nil {
 		r.s.Return(basis)
 	}

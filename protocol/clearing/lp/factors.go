@@ -55,10 +55,11 @@ func (f *factors) truncate(n, serial int) bool {
 	return true
 }
 
+// begin takes another number of rows. Its serial numbers go on, so that no older mark fits.
 func (f *factors) begin(m int) {
-	*f = factors{m: m, work: make([]float64, m), order: elimination{
+	f.m, f.work, f.order = m, make([]float64, m), elimination{
 		row: make([]int, m), done: make([]bool, m), counts: make([]int, m), left: make([]int, m), first: make([]int, m+1), filled: make([]bool, m),
-	}}
+	}
 }
 
 // factor factorises the columns, by position. It reports failure if they are singular.

@@ -79,17 +79,23 @@ type Simplex struct {
 	Work int // entries touched so far
 }
 
-// New begins with the basis of all slacks.
-func New(p *Problem) *Simplex {
+// New begins with the basis of all slacks. old, which may be nil, was for a problem with the same
+// columns in the first rows, as many as same, and is not used any more. What a column has in other
+// rows comes last in it.
+func New(p *Problem, old *Simplex, same int) *Simplex {
 	m, n := len(p.Right), len(p.Columns)
 	s := &Simplex{
 		p: p, m: m, n: n, rows: make([][]Entry, m), off: make([]bool, n), head: make([]int, m), place: make([]int, n+m),
 		upper: make([]bool, n+m), x: make([]float64, m), d: make([]float64, n+m), edge: make([]float64, m), ray: make([]float64, m),
 		rho: make([]float64, m), alpha: make([]float64, n+m), column: make([]float64, m), tau: make([]float64, m), flip: make([]float64, m), marked: make([]bool, n+m),
 	}
+	if old != nil {
+		copy(s.rows, old.rows[:same])
+		s.f = old.f
+	}
 	for j, c := range p.Columns {
-		for _, e := range c {
-			s.rows[e.Row] = append(s.rows[e.Row], Entry{j, e.Value})
+		for k := len(c) - 1; k >= 0 && c[k].Row >= same; k-- {
+			s.rows[c[k].Row] = append(s.rows[c[k].Row], Entry{j, c[k].Value})
 		}
 		s.place[j] = -1
 	}

@@ -176,7 +176,7 @@ func TestSolveAgreesWithAnExactSimplex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p := draw(r)
-		s := lp.New(p)
+		s := lp.New(p, nil, 0)
 		n := len(p.Columns)
 		on, y, x := make([]bool, n), make([]float64, len(p.Right)), make([]float64, n)
 		var kept *lp.Basis
@@ -216,7 +216,7 @@ func TestSolveAgreesWithAnExactSimplex(t *testing.T) {
 					}
 				}
 				p.Equal, p.Right = append(p.Equal, false), append(p.Right, 1)
-				s = lp.New(p)
+				s = lp.New(p, s, r.IntN(len(p.Right)))
 				s.Return(kept)
 			}
 		}
