@@ -248,10 +248,6 @@ func (n *Node) route(m protocol.Message) {
 	n.Mesh.Send(m)
 }
 
-func localOnly(m protocol.Message) bool {
-	return m.Sender.Local() || len(m.Receivers) == 1 && m.Receivers[0].Local() && m.Receivers[0] != protocol.Everyone
-}
-
 // unavailable answers while the store cannot be written.
 func (n *Node) unavailable(m protocol.Message) (protocol.Message, bool) {
 	return agents.Unavailable(n.Cred.ID, m)

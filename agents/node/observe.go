@@ -25,7 +25,8 @@ func (n *Node) observe(at time.Time, in bool, m protocol.Message) {
 // auctions: they hear hundreds per second.
 func (n *Node) traces(m protocol.Message) bool {
 	switch {
-	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, localOnly(m):
+	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, m.Sender.Local(),
+		len(m.Receivers) == 1 && m.Receivers[0].Local() && m.Receivers[0] != protocol.Everyone:
 		return false
 	case m.Protocol == protocol.ProtocolAuction && protocol.IsQuote(m.Conversation):
 		return false // of a quote, which has nothing but an auction; others may choose such an ID too

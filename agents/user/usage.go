@@ -21,11 +21,14 @@ const (
 	// if all goes well; askMost is between later questions.
 	askAfter = 30 * time.Second
 	askMost  = 10 * time.Minute
-	// A seller reports a lost unit of a paid purchase only once. So the bank is asked
-	// after a start, soon again, and then askPaid after that, doubling to askPaidMost.
+	// A seller reports a lost unit of a paid purchase only once, perhaps after its slot. So the bank is
+	// asked after a start, also about those that ended within askPast before it, soon again, and then
+	// askPaid after that, doubling to askPaidMost, until askLast after the slot.
 	askSoon     = 10 * time.Second
 	askPaid     = 10 * time.Minute
 	askPaidMost = time.Hour
+	askLast     = 2 * askPaidMost
+	askPast     = 7 * 24 * time.Hour
 )
 
 // The states of a unit whose hold has ended; others are the bank's word for it.
@@ -82,16 +85,16 @@ func (r *usage) follow(now time.Time, row *Row, restored bool) protocol.Output {
 		switch {
 		case !open(u):
 		case f.paid:
-			f.ends = protocol.Later(f.ends, u.End)
+			f.ends = protocol.Later(f.ends, u.End.Add(askLast))
 		default:
 			f.askAt = protocol.Earlier(f.askAt, u.End.Add(askAfter))
 		}
 	}
 	switch {
+	case f.paid && restored && now.Sub(f.ends) < askPast:
+		f.askAt, f.ends = now, protocol.Later(f.ends, now.Add(2*askSoon))
 	case f.paid && !f.ends.After(now):
 		return protocol.Output{} // long over
-	case f.paid && restored:
-		f.askAt = now
 	case f.paid:
 		f.askAt, f.tries = now.Add(askPaid), 1
 	}

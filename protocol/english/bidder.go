@@ -150,7 +150,7 @@ func (b *Bidder) Revise(now time.Time) protocol.Output {
 	}
 	next, ok := b.quote()
 	switch {
-	case ok && b.bid && sameBid(next, b.last), !ok && !b.bid:
+	case ok && b.bid && next.Free == b.last.Free && next.Transfer == b.last.Transfer && slices.Equal(next.Victims, b.last.Victims), !ok && !b.bid:
 		return protocol.Output{}
 	}
 	b.seq = max(b.seq+1, now.UnixMicro()) // above those of before a restart
@@ -169,10 +169,6 @@ func (b *Bidder) quote() (message.JobBid, bool) {
 	scale := b.cfg.Scale
 	scale.Minimum = max(scale.Minimum, b.open.Minimum)
 	return q, ok && check(scale, t, q)
-}
-
-func sameBid(x, y message.JobBid) bool {
-	return x.Free == y.Free && x.Transfer == y.Transfer && slices.Equal(x.Victims, y.Victims)
 }
 
 // award takes a word of the home about an award.

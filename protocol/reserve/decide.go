@@ -49,7 +49,7 @@ func (d *deal) decision(t *turn) protocol.Message {
 // keepReceipt replaces the contract's receipt by a later one.
 func (d *deal) keepReceipt(t *turn, r *contract.VerifiedReceipt) {
 	d.contract.receipt = r
-	t.save(receiptRecord(*r))
+	t.save(receiptRecord(TableReceipts, *r))
 	t.touch(d)
 }
 
@@ -74,7 +74,7 @@ func (p *Participant) decide(t *turn, m protocol.Message, body message.Decision)
 		p.becomeDecided(t, d, body.Receipt)
 	case d.contract.outcome != body.Receipt.Outcome:
 		// Two contradicting decisions convict the bank. The first stands.
-		t.save(contraryRecord(*body.Receipt))
+		t.save(receiptRecord(TableContrary, *body.Receipt))
 	}
 	if d.contract == nil {
 		return // void

@@ -174,12 +174,8 @@ func saleRecord(s contract.Sale, now time.Time) protocol.Record {
 	})}
 }
 
-func receiptRecord(r contract.VerifiedReceipt) protocol.Record {
-	return protocol.Record{Table: TableReceipts, Key: string(r.Contract), Value: encode(savedReceipt{r.Receipt, r.DER})}
-}
-
-func contraryRecord(r contract.VerifiedReceipt) protocol.Record {
-	return protocol.Record{Table: TableContrary, Key: string(r.Contract), Value: encode(savedReceipt{r.Receipt, r.DER})}
+func receiptRecord(table string, r contract.VerifiedReceipt) protocol.Record {
+	return protocol.Record{Table: table, Key: string(r.Contract), Value: encode(savedReceipt{r.Receipt, r.DER})}
 }
 
 func cancelRecord(c contract.VerifiedNote[contract.Cancel]) protocol.Record {

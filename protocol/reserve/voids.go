@@ -104,7 +104,7 @@ func (vs *voids) refuse(t *turn, m protocol.Message, id protocol.ContractID) boo
 func (vs *voids) contradicted(t *turn, body message.Decision) {
 	v, r := vs.byID[body.Contract], body.Receipt
 	if v != nil && r != nil && signedBy(v.bank, v.id, *r) && r.Outcome != protocol.OutcomeVoid {
-		t.save(contraryRecord(*r))
+		t.save(receiptRecord(TableContrary, *r))
 	}
 }
 
