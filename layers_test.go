@@ -73,7 +73,7 @@ func table() []layer {
 		{"agents/receipts", pure, "bank/audit protocol protocol/contract protocol/identity protocol/message protocol/reserve", ""},
 		{"agents/index", pure, "protocol protocol/codec protocol/identity protocol/message", ""},
 		{"agents/user/sweep", pure, "protocol", ""},
-		{"agents/user/sweep/plan", pure, "agents/user/sweep protocol protocol/message rfql/compose rfql/jobfile", "go.yaml.in/yaml"},
+		{"agents/user/sweep/plan", pure, "agents/user/sweep protocol protocol/message rfql rfql/compose rfql/jobfile", "go.yaml.in/yaml"},
 		{"agents/user/sweep/chart", pure, "protocol protocol/message", "gonum.org/v1/plot"},
 		{"agents/user/runway", pure, "bank/ledger protocol protocol/message", ""},
 		{"agents/user/sweeper", pure, "agents/user/sweep agents/user/sweep/plan protocol protocol/message rfql", ""},

@@ -11,6 +11,7 @@
 package sweeper
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -166,8 +167,13 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Parse is the plan of an order.
 func Parse(o message.SweepOrder) (p plan.Plan, err error) {
-	if err = json.Unmarshal(o.Plan, &p); err == nil && (p.Len() < 1 || p.Len() > plan.MaxTasks || p.Cores < 1 || p.Wall <= 0) {
-		err = fmt.Errorf("the plan has %d tasks of %d cores and %s each", p.Len(), p.Cores, p.Wall)
+	d := json.NewDecoder(bytes.NewReader(o.Plan))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&p); err == nil {
+		err = p.Check()
+	}
+	if err != nil {
+		err = fmt.Errorf("plan: %w", err)
 	}
 	return p, err
 }
@@ -310,9 +316,10 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 			return protocol.Output{}, fmt.Errorf("deadline %s: want a time after now", q.Deadline.Format(time.RFC3339))
 		}
 	}
-	if q.Budget > 0 {
-		t.Budget = q.Budget
+	if q.Budget < 0 {
+		return protocol.Output{}, fmt.Errorf("budget %s: want more than 0", q.Budget)
 	}
+	t.Budget = cmp.Or(q.Budget, t.Budget)
 	var err error
 	if q.Strategy != "" {
 		if t.Strategy, err = sweep.ParseStrategy(q.Strategy); err != nil {
@@ -321,6 +328,9 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	}
 	var out protocol.Output
 	switch q.Verb {
+	default:
+		return protocol.Output{}, fmt.Errorf("verb %q: want pause, resume, retry or kill", protocol.Clip(string(q.Verb)))
+	case "":
 	case message.SweepPause:
 		t.Paused = true
 	case message.SweepResume:

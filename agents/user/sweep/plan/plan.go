@@ -10,7 +10,9 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"ramp/agents/user/sweep"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/rfql"
 	"ramp/rfql/jobfile"
 )
 
@@ -195,6 +198,57 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 
 // ResultsFile has a sweep's results, beside the directories of its tasks.
 const ResultsFile = "results.csv"
+
+// Check reports why a plan that Parse has not read cannot be a sweep.
+func (p *Plan) Check() error {
+	tasks := 1
+	for i, a := range p.Axes {
+		if a.With < 0 || a.With > i || p.Axes[a.With].With != a.With || len(a.Values) != len(p.Axes[a.With].Values) {
+			return fmt.Errorf("axis %d, with %d: want its own place, from 0, or that of an earlier one of its own with as many values", i, a.With)
+		}
+		if a.With == i {
+			tasks *= len(a.Values)
+		}
+		if tasks < 1 || tasks > MaxTasks || i >= MaxParameters {
+			return fmt.Errorf("axes: want 1 to %d tasks, and at most %d axes", MaxTasks, MaxParameters)
+		}
+	}
+	for _, x := range []struct {
+		key        string
+		is, lo, hi int64
+	}{
+		{keyCores, int64(p.Cores), 1, maxCores}, {keyWall, int64(p.Wall), 1, int64(rfql.MaxWall)}, {keyDeadline, int64(p.Deadline), 0, int64(rfql.MaxWall)},
+		{keyBudget, int64(p.Budget), 0, math.MaxInt64}, {"at_once", int64(p.AtOnce), 0, MaxTasks}, {keyEqual, int64(p.Equal), 0, 10_000},
+		{"retry_exit", int64(p.RetryExit), 0, maxRetry}, {"retry_site", int64(p.RetrySite), 0, maxRetry},
+	} {
+		if x.is < x.lo || x.is > x.hi {
+			return fmt.Errorf("%s %d: want %d to %d", x.key, x.is, x.lo, x.hi)
+		}
+	}
+	if (p.App == "") == (len(p.Command) == 0) || len(p.Command) > 0 && p.Command[0] == "" {
+		return errors.New("want command or app")
+	}
+	if _, err := sweep.ParseStrategy(string(p.Strategy)); err != nil {
+		return err
+	}
+	return p.checkDirectories()
+}
+
+// checkDirectories refuses names of tasks that are no names, or that two tasks have.
+func (p *Plan) checkDirectories() error {
+	tasks := map[string]int{}
+	for i := range p.Len() {
+		name := p.Task(i).Directory
+		if err := checkDirectory(name); err != nil {
+			return fmt.Errorf("name: task %d: %w", i+1, err)
+		}
+		if first, twice := tasks[name]; twice {
+			return fmt.Errorf("name: tasks %d and %d would both write to %q: want all that varies in it, such as ${task}", first, i+1, jobfile.Clip(name))
+		}
+		tasks[name] = i + 1
+	}
+	return nil
+}
 
 // checkDirectory refuses what cannot be the name of a task's directory.
 func checkDirectory(name string) error {

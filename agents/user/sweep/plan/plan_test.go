@@ -401,6 +401,30 @@ func FuzzParse(f *testing.F) {
 		if n := p.Len(); n < 1 || n > plan.MaxTasks {
 			t.Fatalf("%q: %d tasks", text, n)
 		}
+		if err := p.Check(); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
 		same(t, p)
 	})
+}
+
+// A plan that comes in JSON is as good as one that was read, or refused.
+func TestAPlanThatWasNotReadIsChecked(t *testing.T) {
+	whole := `{"name":"p","axes":[{"name":"a","values":["1","2"],"with":0},{"name":"b","values":["x","y"],"with":0}],"cores":1,"wall":60000000000,"command":["true"],"strategy":"cost","equal":200,"retry_exit":1,"retry_site":5}`
+	for _, change := range [][2]string{
+		{"", ""}, {`"with":0},{`, `"with":-1},{`}, {`"with":0},{`, `"with":1},{`}, {`"with":0}]`, `"with":7}]`}, {`"y"`, `"y","z"`}, {`["1","2"]`, `[]`},
+		{`"cores":1`, `"cores":0`}, {`"cores":1`, `"cores":1099511627776`}, {`"wall":6`, `"wall":-6`}, {`"wall":6`, `"deadline":-1,"wall":6`},
+		{`"wall":6`, `"budget":-1,"wall":6`}, {`"wall":6`, `"at_once":-1,"wall":6`}, {"200", "-1"}, {`exit":1`, `exit":-1`}, {`site":5`, `site":101`},
+		{`"cost"`, `"zz"`}, {`["true"]`, `[]`}, {`["true"]`, `[""]`}, {`"wall":6`, `"app":"x","wall":6`},
+		{`"wall":6`, `"directory":"../out-${task}","wall":6`}, {`"wall":6`, `"directory":"${a}","wall":6`}, {`"wall":6`, `"directory":"out","wall":6`},
+	} {
+		var p plan.Plan
+		if err := json.Unmarshal([]byte(strings.Replace(whole, change[0], change[1], 1)), &p); err != nil {
+			t.Fatal(change, err)
+		}
+		good := change[0] == "" || strings.Contains(change[1], "${a}")
+		if err := p.Check(); (err == nil) != good {
+			t.Errorf("%q: %v", change[1], err)
+		}
+	}
 }

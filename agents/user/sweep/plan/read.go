@@ -380,25 +380,10 @@ func (r *reader) tasks() {
 			r.Fault(t.node, "%s: it may have %d bytes: want at most %d", t.key, size, 2*protocol.MaxPath)
 		}
 	}
-	if r.plan.Directory != "" && len(r.Faults) == 0 {
-		r.directories()
+	if r.plan.Directory == "" || len(r.Faults) > 0 {
+		return
 	}
-}
-
-// directories refuses names of tasks that are no names, or that two tasks have.
-func (r *reader) directories() {
-	n := r.templates[slices.IndexFunc(r.templates, func(t template) bool { return t.key == keyDirectory })].node
-	tasks := map[string]int{}
-	for i := range r.plan.Len() {
-		name := r.plan.substitution(i).expand(r.plan.Directory)
-		if err := checkDirectory(name); err != nil {
-			r.Fault(n, "name: task %d: %v", i+1, err)
-			return
-		}
-		if first, twice := tasks[name]; twice {
-			r.Fault(n, "name: tasks %d and %d would both write to %q: want all that varies in it, such as ${task}", first, i+1, jobfile.Clip(name))
-			return
-		}
-		tasks[name] = i + 1
+	if err := r.plan.checkDirectories(); err != nil {
+		r.Fault(r.templates[slices.IndexFunc(r.templates, func(t template) bool { return t.key == keyDirectory })].node, "%v", err)
 	}
 }
