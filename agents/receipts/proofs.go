@@ -231,7 +231,7 @@ func (p *proofs) take(id protocol.AgentID, b *prover, o *owed, doc []byte) proto
 	}
 	out := p.grown(b.head, h.Head, d.Growth)
 	b.head = h.Head
-	return out.Join(protocol.Output{Save: []protocol.Record{proofRecord(o.receipt.Contract, o.of, doc), headRecord(id, h.DER)}})
+	return out.Join(protocol.Output{Save: []protocol.Record{{Table: TableProofs, Key: string(o.receipt.Contract), Value: slices.Concat(o.of[:], doc)}, {Table: TableProofs, Key: lastHead + string(id), Value: h.DER}}})
 }
 
 // unproved asks no more for a receipt's proof.

@@ -3,7 +3,6 @@ package receipts
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,14 +24,6 @@ const lastHead = "head "
 type digest [sha256.Size]byte
 
 func digestOf(receipt []byte) digest { return sha256.Sum256(receipt) }
-
-func proofRecord(id protocol.ContractID, of digest, doc []byte) protocol.Record {
-	return protocol.Record{Table: TableProofs, Key: string(id), Value: slices.Concat(of[:], doc)}
-}
-
-func headRecord(bank protocol.AgentID, der []byte) protocol.Record {
-	return protocol.Record{Table: TableProofs, Key: lastHead + string(bank), Value: der}
-}
 
 // readProof reads a proof of TableProofs.
 func readProof(value []byte) (of digest, doc []byte, err error) {

@@ -28,10 +28,6 @@ type settledContracts struct {
 	ends map[protocol.ContractID]time.Time
 }
 
-func newSettledContracts() settledContracts {
-	return settledContracts{ends: map[protocol.ContractID]time.Time{}}
-}
-
 // from is the index of the first contract that does not end before t.
 func (s *settledContracts) from(t time.Time) int {
 	at, _ := slices.BinarySearchFunc(s.list, t, func(x settledContract, t time.Time) int { return x.ends.Compare(t) })

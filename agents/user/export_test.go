@@ -43,7 +43,9 @@ func (f *Followed) Due() (list []protocol.ContractID, found int) {
 // Contracts shows settledContracts.
 type Contracts struct{ s settledContracts }
 
-func NewContracts() *Contracts { return &Contracts{newSettledContracts()} }
+func NewContracts() *Contracts {
+	return &Contracts{settledContracts{ends: map[protocol.ContractID]time.Time{}}}
+}
 
 func (c *Contracts) Add(now time.Time, id protocol.ContractID, ends time.Time) {
 	c.s.add(now, &Purchase{Contract: id, Units: []Unit{{End: ends}}}, nil, now)

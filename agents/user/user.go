@@ -96,7 +96,7 @@ type Role struct {
 // signed before a restart.
 func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
 	cfg = cfg.withDefaults()
-	r := &Role{cfg: &cfg, directory: directory{known: map[protocol.AgentID]peer{}}, contracts: newSettledContracts()}
+	r := &Role{cfg: &cfg, directory: directory{known: map[protocol.AgentID]peer{}}, contracts: settledContracts{ends: map[protocol.ContractID]time.Time{}}}
 	r.purchases = purchases{
 		cfg: &cfg, directory: &r.directory, guide: index.NewGuide(), over: r.purchaseOver,
 		timing: auction.NewTiming(), failures: &failures{by: map[protocol.AgentID]failing{}}, by: map[string]*purchase{}, ended: map[string]bool{},

@@ -49,10 +49,6 @@ func memory(mb int) string {
 	return fmt.Sprintf("%d MB", mb)
 }
 
-func system(p protocol.Properties) string {
-	return words.OrDash(strings.Join(strings.Fields(p.OS+" "+p.OSVersion+" "+p.Arch), " "))
-}
-
 // bytesOf is a size.
 func bytesOf(n int64) string {
 	switch {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"ramp/agents/control"
 	"ramp/agents/user"
@@ -150,7 +151,7 @@ func (s userPages) sites(ctx context.Context, _ *http.Request) (view, error) {
 	t := &table{Caption: "Sites that the agent knows, with their list prices", Heads: heads("Site", "Cores#", "List price#", "Least price#", "System", "Memory per core#", "Missed promises#"), Empty: "No site is known yet. 'ramp doctor' finds the cause."}
 	for _, l := range list {
 		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start, currencyOfSite(l))), num(perHour(l.Min, currencyOfSite(l))),
-			txt(system(l.Props)), num(memory(l.Props.RAMPerCore)), num(words.Plural(l.Failures, "time"))})
+			txt(words.OrDash(strings.Join(strings.Fields(l.Props.OS+" "+l.Props.OSVersion+" "+l.Props.Arch), " "))), num(memory(l.Props.RAMPerCore)), num(words.Plural(l.Failures, "time"))})
 	}
 	return view{Title: "Sites", On: []string{control.EventPurchase}, Blocks: []block{{Table: t}}}, err
 }

@@ -48,10 +48,6 @@ func createdAt(key string, revision int64) condition {
 	return condition{Key: []byte(key), Target: "CREATE", Result: "EQUAL", Created: &revision}
 }
 
-func changedAt(key string, revision int64) condition {
-	return condition{Key: []byte(key), Target: "MOD", Result: "EQUAL", Modified: &revision}
-}
-
 type transaction struct {
 	If   []condition `json:"compare,omitempty"`
 	Then []request   `json:"success,omitempty"`

@@ -43,7 +43,7 @@ func (n *Naive) Transfer(ctx context.Context, from, to int) (done bool, err erro
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", key, err)
 		}
-		t.If = append(t.If, changedAt(key, revision))
+		t.If = append(t.If, condition{Key: []byte(key), Target: "MOD", Result: "EQUAL", Modified: &revision})
 		t.Then = append(t.Then, request{Put: &putRow{Key: []byte(key), Value: []byte(strconv.Itoa(balance + 2*i - 1))}})
 	}
 	written, err := n.cluster.do(ctx, naiveWait, t)

@@ -24,10 +24,6 @@ type deals struct {
 	counted   uint64 // counter in the journal
 }
 
-func newDeals(self protocol.AgentID) *deals {
-	return &deals{self: self, byKey: map[dealKey]*deal{}, claims: map[string]*claim{}, contracts: map[protocol.ContractID]*deal{}}
-}
-
 func (ds *deals) newDeal(key dealKey, hash string) *deal {
 	d := &deal{dealKey: key, hash: hash}
 	ds.byKey[key] = d
@@ -85,7 +81,7 @@ func unitsOf(seller protocol.AgentID, b protocol.Bundle) []protocol.BundleUnit {
 // flush saves the counter and the deals that the turn changed, and forgets those that became empty.
 func (ds *deals) flush(t *turn) {
 	if ds.counter != ds.counted {
-		t.save(counterRecord(ds.counter))
+		t.save(protocol.Record{Table: TableCounter, Key: counterKey, Value: fmt.Append(nil, ds.counter)})
 		ds.counted = ds.counter
 	}
 	for _, d := range t.changed {

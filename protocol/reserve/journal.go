@@ -3,7 +3,6 @@ package reserve
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"ramp/protocol"
@@ -156,10 +155,6 @@ func (c *claim) saved() savedClaim {
 	return s
 }
 
-func counterRecord(n uint64) protocol.Record {
-	return protocol.Record{Table: TableCounter, Key: counterKey, Value: []byte(strconv.FormatUint(n, 10))}
-}
-
 func strangerRecord(id string, slot *protocol.Slot) protocol.Record {
 	r := protocol.Record{Table: TableStrangers, Key: id}
 	if slot != nil {
@@ -176,10 +171,6 @@ func saleRecord(s contract.Sale, now time.Time) protocol.Record {
 
 func receiptRecord(table string, r contract.VerifiedReceipt) protocol.Record {
 	return protocol.Record{Table: table, Key: string(r.Contract), Value: encode(savedReceipt{r.Receipt, r.DER})}
-}
-
-func cancelRecord(c contract.VerifiedNote[contract.Cancel]) protocol.Record {
-	return protocol.Record{Table: TableCancels, Key: string(c.Note.Contract) + " " + strconv.Itoa(c.Note.Unit), Value: c.DER}
 }
 
 // finalAt returns when nothing more can happen to a deal; zero: not known yet.

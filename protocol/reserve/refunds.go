@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (rs *refunds) cancel(t *turn, m protocol.Message, body message.UnitCancella
 		t.reply(m, protocol.Refuse, message.Refused(protocol.CodeUnavailable, "the seller cannot sign"))
 	default:
 		c.refund.request = &m
-		t.save(cancelRecord(body.Signed))
+		t.save(protocol.Record{Table: TableCancels, Key: fmt.Sprintf("%s %d", body.Signed.Note.Contract, body.Signed.Note.Unit), Value: body.Signed.DER})
 		t.send(agree)
 		rs.send(t, c)
 	}

@@ -33,7 +33,7 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 
 // compose makes an empty Participant from its parts. A part knows only those made before it.
 func compose(cfg ParticipantConfig, now time.Time) *Participant {
-	p := &Participant{cfg: &cfg, deals: newDeals(cfg.Self), slots: slots{cfg.Book}}
+	p := &Participant{cfg: &cfg, deals: &deals{self: cfg.Self, byKey: map[dealKey]*deal{}, claims: map[string]*claim{}, contracts: map[protocol.ContractID]*deal{}}, slots: slots{cfg.Book}}
 	p.quota = &quota{cfg: &cfg, buyers: map[protocol.AgentID]*blocked{}}
 	p.banks = &inquiries{trust: cfg.TrustJournal, began: now, final: now.Add(MaxHold + protocol.ClockSkew)}
 	p.strangers = &strangers{trust: cfg.TrustJournal, banks: p.banks, deals: p.deals, left: map[string]protocol.Slot{}, freed: map[string]bool{}}

@@ -62,7 +62,7 @@ func (l *Lab) newCrowd(n int, stop func() error, progress func(done, of int)) (*
 		r, err := codec.SealRecord(cred, message.Record{
 			Issued: market.Dawn, Load: c.probes[i%states].load,
 			Presence: message.Presence{
-				Agent: protocol.KindResource, Properties: properties(s), Start: b.Start, Min: b.Min,
+				Agent: protocol.KindResource, Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: s.on.cores}, Start: b.Start, Min: b.Min,
 				Terms: []protocol.Terms{l.cast.Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation}, TTL: index.Life, Counter: 1,
 			},
 		})
@@ -74,10 +74,6 @@ func (l *Lab) newCrowd(n int, stop func() error, progress func(done, of int)) (*
 		progress(i+1, n)
 	}
 	return c, nil
-}
-
-func properties(s seller) protocol.Properties {
-	return protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: s.on.cores}
 }
 
 // issueCrowd creates the credentials of n indexes, of the users and of who brings the records.

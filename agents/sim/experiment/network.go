@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -182,9 +181,4 @@ func (r *Result) netShapes(noun string, simulated, live series) {
 	r.shape(noun+" times vary more than the simulated ones", wider == len(live.dev),
 		fmt.Sprintf("with %d of %d numbers of users; mean deviation %.4f s, simulated %.4f s", wider, len(live.dev), mean(live.dev), mean(simulated.dev)), "with every number of users")
 	r.fact(noun+" time with 1 and with most users, real processes", fmt.Sprintf("%.3f s and %.3f s", live.y[0], live.y[len(live.y)-1]), "same scaling as on one workstation, greater variance")
-}
-
-// processors states the processors that the measured processes shared.
-func (r *Result) processors(agents int) {
-	r.note("All %d processes shared the %d processors of one machine, which also ran other work.", agents, runtime.NumCPU())
 }

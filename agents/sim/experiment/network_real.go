@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func (l *Lab) netTrial(ctx context.Context, r *Result, dir string, counts []int,
 	if err != nil {
 		return nil, err
 	}
-	r.processors(1 + len(sites) + most)
+	r.note("All %d processes shared the %d processors of one machine, which also ran other work.", 1+len(sites)+most, runtime.NumCPU())
 	live, err := l.netRuns(ctx, t, counts, repeats)
 	return live, errors.Join(err, t.Wrong(), t.Close())
 }

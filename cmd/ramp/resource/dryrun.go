@@ -4,18 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"ramp/agents/control"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
 )
-
-// dryRun prints what the agent would offer for typical requests.
-func dryRun(c *cobra.Command) error {
-	return cli.AskFleet(c, control.DryRun, struct{}{}, printDryRun)
-}
 
 func printDryRun(w io.Writer, a control.DryRunAnswer) {
 	rows := [][]string{{"request", "cores", "wall", "within", "busy", "start (" + words.Zone() + ")", "answer"}}

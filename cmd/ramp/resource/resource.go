@@ -105,7 +105,7 @@ that try to break out, and show what stopped each attempt; end with 1 if one suc
 			case rounds < 1 || rounds > protocol.MaxRounds:
 				return exit.Fail(exit.Usage, "", "--rounds %d: want 1..%d", rounds, protocol.MaxRounds)
 			case dry:
-				return dryRun(c)
+				return cli.AskFleet(c, control.DryRun, struct{}{}, printDryRun)
 			}
 			b, err := words.ReadInput(c.Context(), c.InOrStdin(), args[0], protocol.MaxDocument)
 			if err != nil {
