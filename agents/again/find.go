@@ -32,7 +32,7 @@ func (u Records) Find(_ context.Context, q control.FindCall) (control.IDsFound, 
 	if err != nil {
 		return control.IDsFound{}, err
 	}
-	all, named := words.Meant(list, u.lastBid(q.ID))
+	all, named := words.Meant(list, u.LastBid(q.ID))
 	if all = u.lastBids(all); len(all) == 0 && len(q.ID) >= shortContract {
 		if all, err = u.ofContract(q.ID); err != nil {
 			return control.IDsFound{}, err
@@ -91,8 +91,8 @@ func (u Records) named(runs bool) (list []words.Named, err error) {
 	return list, err
 }
 
-// lastBid is the last bid for a purchase that lost a race, or the purchase itself.
-func (u Records) lastBid(id string) string {
+// LastBid is the last bid for a purchase that lost a race, or the purchase itself.
+func (u Records) LastBid(id string) string {
 	last := id
 	for n := 2; n <= MaxBids; n++ {
 		next := BidID(id, n)
@@ -107,7 +107,7 @@ func (u Records) lastBid(id string) string {
 // lastBids leaves only the last bid of each purchase.
 func (u Records) lastBids(ids []string) (last []string) {
 	for _, id := range ids {
-		if l := u.lastBid(id); !slices.Contains(last, l) && !slices.ContainsFunc(ids, func(first string) bool { return strings.HasPrefix(id, first+".bid") }) {
+		if l := u.LastBid(id); !slices.Contains(last, l) && !slices.ContainsFunc(ids, func(first string) bool { return strings.HasPrefix(id, first+".bid") }) {
 			last = append(last, l)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"time"
 
 	"ramp/agents/config"
@@ -232,6 +233,16 @@ const (
 	CountsBoth  = "own+group"
 	CountsGroup = "group"
 )
+
+// MaxID bounds the ID of a purchase, in bytes.
+const MaxID = 64
+
+var idLetters = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// ValidID reports whether a caller may choose an ID: 1 to MaxID letters, digits, '.', '_' or '-'.
+func ValidID(id string) bool {
+	return idLetters.MatchString(id) && len(id) <= MaxID && !protocol.IsQuote(id)
+}
 
 // SweepCall orders a sweep.
 type SweepCall struct {

@@ -155,7 +155,7 @@ func (n *Node) deliver(m protocol.Message) error {
 func (n *Node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
 		Load: load, Store: watchfulStore{n.store, n.News.lost, &n.monitor.failing, n.writes}, Route: n.route, Prepare: n.prepare,
-		Unavailable: n.unavailable, Now: time.Now, Log: n.Log,
+		Unavailable: func(m protocol.Message) (protocol.Message, bool) { return agents.Unavailable(n.Cred.ID, m) }, Now: time.Now, Log: n.Log,
 	}
 	cfg.Trace = n.observe
 	n.Runner = agents.NewRunner(cfg)
@@ -246,11 +246,6 @@ func (n *Node) route(m protocol.Message) {
 	}
 	m.Receivers = others
 	n.Mesh.Send(m)
-}
-
-// unavailable answers while the store cannot be written.
-func (n *Node) unavailable(m protocol.Message) (protocol.Message, bool) {
-	return agents.Unavailable(n.Cred.ID, m)
 }
 
 // addressesName is the file of a daemon's addresses, one per line, for the 'bootstrap' of

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/exit"
 	"ramp/protocol"
+	"ramp/protocol/codec"
 )
 
 // askPrefix marks requests that commands send in their agent's name. The answers go to
@@ -64,6 +66,9 @@ func (p *pending) ask(ctx context.Context, r *agents.Runner, m protocol.Message)
 	}()
 	m.ReplyWith = tag
 	m.Conversation = cmp.Or(m.Conversation, tag)
+	if _, err := codec.Encode(m); err != nil {
+		return protocol.Message{}, exit.Fail(exit.Usage, "", "the question cannot be asked: %w", cmp.Or(errors.Unwrap(err), err))
+	}
 	if err := r.Do(ctx, sending(m)); err != nil {
 		return protocol.Message{}, err
 	}

@@ -13,7 +13,9 @@ import (
 
 func (n *Node) statusRoutes(mux *http.ServeMux) {
 	control.Agent.Answer(mux, n.status)
-	control.Clocks.Answer(mux, n.clocks)
+	control.Clocks.Answer(mux, func(ctx context.Context, _ struct{}) ([]control.ClockView, error) {
+		return ClockViews(n.Mesh.Clocks(ctx)), nil
+	})
 	control.AnswerEvents(mux, n.sendEvents)
 }
 
@@ -59,10 +61,6 @@ func (n *Node) indexStand(ctx context.Context) (stand *control.IndexStand) {
 		return protocol.Output{}
 	})
 	return stand
-}
-
-func (n *Node) clocks(ctx context.Context, _ struct{}) ([]control.ClockView, error) {
-	return ClockViews(n.Mesh.Clocks(ctx)), nil
 }
 
 func ClockViews(all []mesh.Clock) []control.ClockView {

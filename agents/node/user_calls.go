@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/agents"
@@ -242,8 +243,8 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if q.Options.QuoteOnly != protocol.IsQuote(q.ID) {
 		return exit.Fail(exit.Usage, "", "id %q: the IDs of quotes begin with %q, and no others do", q.ID, protocol.QuotePrefix)
 	}
-	if q.ID == "" || len(q.ID) > protocol.MaxName {
-		return exit.Fail(exit.Usage, "", "id: want 1..%d bytes", protocol.MaxName)
+	if !control.ValidID(strings.TrimPrefix(q.ID, protocol.QuotePrefix)) {
+		return exit.Fail(exit.Usage, "", "id %q: want 1..%d letters, digits, '.', '_' or '-'", protocol.Clip(q.ID), control.MaxID)
 	}
 	if o := q.Options.Objective; o != 0 {
 		if _, err := protocol.ParseObjective(o.String()); err != nil {
@@ -264,6 +265,10 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 		})
 		if err != nil || !last.Done || n > again.MaxBids || !again.Lost(last.Purchase) {
 			return err
+		}
+		records := again.Records{Journal: u.journal, Owners: u.owners}
+		if later := records.LastBid(first); q.Resume && later != last.Purchase.ID {
+			return u.goOn(ctx, later, send)
 		}
 		next, ok := again.Next(time.Now(), first, n, q, last.Purchase)
 		if !ok || last.Purchase.Created.After(began) && !agents.Pause(ctx, again.Pause(n)) {
@@ -287,6 +292,9 @@ func (u userAgent) bid(ctx context.Context, q control.BuyCall, send func(control
 		return err
 	case job != nil:
 		return exit.Fail(exit.Usage, "give another --id", "a federation's job has the ID %q", q.ID)
+	}
+	if p, err := u.show(ctx, control.IDCall{ID: q.ID}); err == nil && user.Over(p.State) {
+		return exit.Fail(exit.Usage, `"resume" goes on with it`, "a purchase has the ID %q: it is %s", q.ID, p.State)
 	}
 	if err := inputsThere(q.Program); err != nil {
 		return err
@@ -339,8 +347,11 @@ func report(ctx context.Context, f *hub.Follower[message.Progress], send func(co
 }
 
 func (u userAgent) approve(ctx context.Context, q control.IDCall) (struct{}, error) {
-	if _, open := u.live.Latest(q.ID); !open {
-		p, err := u.show(ctx, q)
+	now, open := u.live.Latest(q.ID)
+	if p, err := now.Purchase, error(nil); !open || p.State != user.StateApproval {
+		if !open {
+			p, err = u.show(ctx, q)
+		}
 		if err == nil {
 			err = exit.Fail(exit.Usage, "'ramp user show' has the rest", "%s awaits no approval: it is %s", q.ID, p.State)
 		}

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/again"
 	"ramp/agents/control"
+	"ramp/agents/exit"
 	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/markettest"
@@ -123,6 +126,33 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 	if err != nil || !slices.Equal(seen, []string{"p.bid2 settled"}) {
 		t.Errorf("%v, %v; want the second bid only", seen, err)
 	}
+	for _, id := range []string{"p", again.BidID("p", 2)} { // as the market has ended them
+		value, err := json.Marshal(map[string]any{"purchase": map[string]any{"id": id, "state": ends[id].State, "void": ends[id].Void, "settled": ends[id].Settled}})
+		if err == nil {
+			err = j.Append([]protocol.Record{{Table: user.TablePurchases, Key: id, Value: value}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen = nil
+	late := control.BuyCall{ID: "p", Document: strings.Replace(asked, "2099", "2026", 1), Resume: true, Named: true} // its time is over
+	err = u.buy(t.Context(), late, func(line control.ProgressLine) error {
+		seen = append(seen, line.Purchase.ID+" "+line.Purchase.State)
+		return nil
+	})
+	if err != nil || !slices.Equal(seen, []string{"p.bid2 settled"}) {
+		t.Errorf("%v, %v; want the purchase of the second bid", seen, err)
+	}
+	for name, q := range map[string]control.BuyCall{
+		"an ID of another purchase": {ID: "p", Document: asked}, "an ID with a blank": {ID: "a b", Document: asked}, "with a path": {ID: "../p", Document: asked},
+		"no program": {ID: "q1", Document: asked, Program: &message.Program{}},
+	} {
+		err := u.buy(t.Context(), q, func(line control.ProgressLine) error { return fmt.Errorf("%s: %+v", name, line) })
+		if codeOf(err) != exit.Usage {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	gone := &message.Program{Command: []string{"sort", "x"}, Inputs: []message.RunInput{{File: protocol.StagedFile{Path: "x", SHA256: strings.Repeat("0", 64)}, Source: filepath.Join(t.TempDir(), "x")}}}
 	err = u.buy(t.Context(), control.BuyCall{ID: "q2", Document: asked, Program: gone}, func(control.ProgressLine) error { return errors.New("ordered") })
 	if value, _ := j.Get(user.TablePurchases, "q2"); !errors.Is(err, os.ErrNotExist) || value != nil {
@@ -180,12 +210,16 @@ func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
 			t.Errorf("%s: %d rounds, list %+v, want %d; %v, %v", when, len(p.Rounds), list, rounds, err, err2)
 		}
 	}
+	u2 := userAgent{userRecords: u, ownAccounts: ownAccounts{runner: r}}
 	tell := func(state string, rounds int) {
 		n.News.publish(protocol.Message{Body: message.Progress{Purchase: message.Purchase{ID: "p1", State: state, Rounds: make([]message.Round, rounds)}}})
 	}
 	check("before anything is known", 0)
 	tell(user.StateBidding, 2)
 	check("after two rounds", 2)
+	if _, err := u2.approve(t.Context(), control.IDCall{ID: "p1", Yes: true}); codeOf(err) != exit.Usage || !strings.Contains(err.Error(), "it is bidding") {
+		t.Errorf("an approval while it bids: %v", err)
+	}
 	tell(user.StateVoting, 3) // nothing is signed until all sites hold
 	check("while the sites vote", 3)
 	tell(user.StateSettled, 3)
@@ -194,3 +228,5 @@ func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
 	n.News.lost(errUnwritten)
 	check("when the role was dropped", 0)
 }
+
+func codeOf(err error) int { code, _ := exit.Of(err); return code }

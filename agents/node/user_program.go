@@ -67,7 +67,9 @@ func Launchable(id string, p *message.Program) error {
 	}
 	site := protocol.AgentID("site@" + strings.Repeat("a", protocol.FingerprintLen)) // any
 	for unit := range max(1, len(p.Commands)) {
-		l.Command = p.Of(unit)
+		if l.Command = p.Of(unit); l.App == "" && len(l.Command) == 0 {
+			return exit.Fail(exit.Usage, "", "the program of unit %d: want command or app", unit+1)
+		}
 		_, err := codec.Encode(protocol.Message{
 			Performative: protocol.Request, Receivers: []protocol.AgentID{site}, Protocol: protocol.ProtocolRequest, Conversation: id, Body: l,
 		})

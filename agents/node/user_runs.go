@@ -29,7 +29,9 @@ type userRuns struct {
 
 // runRoutes answers what the journal alone knows of runs.
 func (u userRecords) runRoutes(mux *http.ServeMux) {
-	control.Runs.Answer(mux, u.listRuns)
+	control.Runs.Answer(mux, func(_ context.Context, q control.LastCall) ([]message.Run, error) {
+		return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
+	})
 	control.Run.Answer(mux, u.showRun)
 }
 
@@ -41,7 +43,9 @@ func (u userRuns) routes(mux *http.ServeMux) {
 	shelf := parcels.Shelf{Dir: filepath.Join(u.cfg.Dir, "parcels"), Needed: u.needed, Run: u.showRun, Open: u.open}
 	control.RunUpload.Answer(mux, shelf.Take)
 	control.RunFile.Stream(mux, shelf.Send)
-	control.RunCollected.Answer(mux, u.collected)
+	control.RunCollected.Answer(mux, func(ctx context.Context, q control.RunCall) (struct{}, error) {
+		return struct{}{}, u.order(ctx, message.RunCollected{ID: q.ID})
+	})
 }
 
 // needed are the programs of purchases and runs that are not over.
@@ -64,11 +68,6 @@ func (u userRecords) needed() (list []message.Program, err error) {
 		return err
 	})
 	return list, err
-}
-
-// listRuns are the last runs, the oldest of them first.
-func (u userRecords) listRuns(_ context.Context, q control.LastCall) ([]message.Run, error) {
-	return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
 }
 
 func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run, error) {
@@ -214,9 +213,4 @@ func RunUnit(run message.Run, number int) (message.RunUnit, error) {
 		}
 	}
 	return message.RunUnit{}, exit.Fail(exit.Usage, "", "unit %d of %s: want 1..%d", number, run.ID, len(run.Units))
-}
-
-// collected notes that the owner has what it wants of a run.
-func (u userRuns) collected(ctx context.Context, q control.RunCall) (struct{}, error) {
-	return struct{}{}, u.order(ctx, message.RunCollected{ID: q.ID})
 }

@@ -32,7 +32,9 @@ func (s sitePages) routes(mux *http.ServeMux) {
 	s.page(mux, "/queue", s.queue)
 	s.page(mux, "/drain", s.drainForm)
 	s.act(mux, "/drain", s.drain)
-	s.act(mux, "/resume", s.resume)
+	s.act(mux, "/resume", func(ctx context.Context, _ url.Values) (string, error) {
+		return "/", tell(ctx, s.Server, control.Resume, control.None{})
+	})
 }
 
 // siteEvents change what a site shows.
@@ -221,8 +223,4 @@ func (s sitePages) drain(ctx context.Context, form url.Values) (string, error) {
 		return "", exit.Fail(exit.Usage, "go back and shorten it; nothing was done", "the reason has %d bytes: want at most %d", len(why), protocol.MaxName)
 	}
 	return "/", tell(ctx, s.Server, control.Drain, control.DrainCall{Why: why})
-}
-
-func (s sitePages) resume(ctx context.Context, _ url.Values) (string, error) {
-	return "/", tell(ctx, s.Server, control.Resume, control.None{})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -121,7 +120,7 @@ func (o *buyFlags) registerHow(c *cobra.Command) {
 
 // registerSpend adds the flags of commands that spend money.
 func (o *buyFlags) registerSpend(c *cobra.Command) {
-	o.registerCounter(c)
+	c.Flags().StringVar(&o.acceptCounter, "accept-counter", "", "metered requests: accept a counter-offer for the same cores and window at up to `C` credits per core-hour; at most three times, as ID.counter1, ...")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "buy what meets the request without asking (the default without a terminal)")
 	c.Flags().BoolVar(&o.approve, "approve", false, "always ask before buying; so buy nothing without a terminal, and no lost unit again")
 	c.Flags().BoolVar(&o.noReplace, "no-replace", false, "do not buy a unit again if its site loses it before the slot begins")
@@ -146,8 +145,8 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	case o.maxWait < 0:
 		return opt, exit.Fail(exit.Usage, "", "--max-wait %s: want more than zero", o.maxWait)
 	}
-	if o.id != "" && !validID(o.id) {
-		return opt, exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, protocol.QuotePrefix)
+	if o.id != "" && !control.ValidID(o.id) {
+		return opt, exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, control.MaxID, protocol.QuotePrefix)
 	}
 	if o.mode != "" {
 		if opt.Mode, err = config.ParseMode(o.mode); err != nil {
@@ -166,13 +165,6 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		opt.MaxCost, err = cli.AmountOf("--max-cost", o.maxCost)
 	}
 	return opt, err
-}
-
-// maxID bounds the ID of a purchase, in bytes.
-const maxID = 64
-
-func validID(id string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id) && len(id) <= maxID && !protocol.IsQuote(id)
 }
 
 func runBuy(c *cobra.Command, args []string, o buyFlags) error {

@@ -25,10 +25,6 @@ type consent struct {
 	most protocol.Credits // per core-hour, of CPUHourCost and of Pmax; zero accepts nothing
 }
 
-func (o *buyFlags) registerCounter(c *cobra.Command) {
-	c.Flags().StringVar(&o.acceptCounter, "accept-counter", "", "metered requests: accept a counter-offer for the same cores and window at up to `C` credits per core-hour; at most three times, as ID.counter1, ...")
-}
-
 // consent reads the limit from the flags.
 func (o *buyFlags) consent(call control.BuyCall) (consent, error) {
 	if o.acceptCounter == "" {

@@ -35,8 +35,8 @@ carried out once, ever.`,
 					return err
 				}
 			}
-			if q.ID != "" && !validID(q.ID) {
-				return exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-'", q.ID, maxID)
+			if q.ID != "" && !control.ValidID(q.ID) {
+				return exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-'", q.ID, control.MaxID)
 			}
 			return runExchange(c, q)
 		},

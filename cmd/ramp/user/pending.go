@@ -33,7 +33,7 @@ type pendingBuy struct {
 }
 
 // maxBuyNote bounds a note, in bytes: an ID and a newline.
-const maxBuyNote = maxID + 1
+const maxBuyNote = control.MaxID + 1
 
 // noteBuy finds the note of an order in an agent's directory, or writes one with an ID. It does
 // without a note while another command holds it: a concurrent order can use --id or --again.
@@ -52,7 +52,7 @@ func noteBuy(dir, order, id string) (*pendingBuy, error) {
 	}
 	var b [maxBuyNote]byte
 	n, _ := f.ReadAt(b[:], 0) // a short one is new, or was cut off by a crash
-	if there, whole := strings.CutSuffix(string(b[:n]), "\n"); whole && validID(there) {
+	if there, whole := strings.CutSuffix(string(b[:n]), "\n"); whole && control.ValidID(there) {
 		p.id, p.old = there, true
 		return p, nil
 	}
