@@ -361,10 +361,7 @@ func (c *Config) TrustAnchors() (*identity.Trust, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
 	}
-	t, err := identity.NewTrust(anchors, append(heard, crls...)...)
-	if err != nil { // what others passed on may be of authorities that are no longer trusted
-		t, err = identity.NewTrust(anchors, crls...)
-	}
+	t, err := identity.NewTrust(anchors, append(ofAuthorities(anchors, heard), crls...)...)
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust of %s: %w", c.Dir, err)
 	}

@@ -40,6 +40,18 @@ func readLists(files ...string) (all [][]byte, err error) {
 	return all, nil
 }
 
+// ofAuthorities are those of some lists that an authority among the anchors has signed: one that others
+// have passed on may be of one that is no longer trusted.
+func ofAuthorities(anchors []byte, files [][]byte) (lists [][]byte) {
+	for block, rest := pem.Decode(slices.Concat(files...)); block != nil; block, rest = pem.Decode(rest) {
+		list := pem.EncodeToMemory(block)
+		if _, err := identity.NewTrust(anchors, list); err == nil {
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
 // Revocations keeps an agent's revocation lists up to date: with its files, and with the
 // newer lists that other agents pass on.
 type Revocations struct {
@@ -91,8 +103,10 @@ func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
 	defer r.mu.Unlock()
 	keep := r.trust.Newest()
 	for _, der := range lists {
-		newer, err := r.trust.Newer(der)
-		if err != nil {
+		newer, err := r.trust.Newer(der, time.Now())
+		if errors.Is(err, identity.ErrForeign) {
+			continue // of an authority that only others trust
+		} else if err != nil {
 			return false, err
 		}
 		changed = changed || newer

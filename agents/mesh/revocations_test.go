@@ -32,7 +32,7 @@ func (l *lists) Adopt(given [][]byte) (changed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, der := range given {
-		newer, err := l.trust.Newer(der)
+		newer, err := l.trust.Newer(der, time.Now())
 		if err != nil {
 			return false, err
 		}

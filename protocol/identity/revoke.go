@@ -15,20 +15,31 @@ import (
 // maxLists bounds the bytes of all revocation lists together.
 const maxLists = 64 << 20
 
-// revocations maps issuer and serial to the time of revocation.
+// revocations maps an authority and a serial to the time of revocation.
 type revocations map[[32]byte]time.Time
 
-func revocationKey(rawIssuer []byte, serial []byte) [32]byte {
-	name := sha256.Sum256(rawIssuer)
-	return sha256.Sum256(append(name[:], serial...))
+// revocationKey is of an authority by name and key: several may have one name.
+func revocationKey(issuer *x509.Certificate, serial []byte) [32]byte {
+	name, key := sha256.Sum256(issuer.RawSubject), sha256.Sum256(issuer.RawSubjectPublicKeyInfo)
+	return sha256.Sum256(slices.Concat(name[:], key[:], serial))
 }
 
-// earliest is the certificate of a chain that was revoked first, and when. Without a
+// signedList is a list with the authority that has signed it.
+type signedList struct {
+	*x509.RevocationList
+	by *x509.Certificate
+}
+
+func (l signedList) sameAuthority(x signedList) bool {
+	return revocationKey(l.by, nil) == revocationKey(x.by, nil)
+}
+
+// earliest is the certificate of a path to an anchor that was revoked first, and when. Without a
 // revoked one the time is zero.
-func (r revocations) earliest(chain []*x509.Certificate) (*x509.Certificate, time.Time) {
-	first, since := chain[0], time.Time{}
-	for _, cert := range chain {
-		at, ok := r[revocationKey(cert.RawIssuer, cert.SerialNumber.Bytes())]
+func (r revocations) earliest(path []*x509.Certificate) (*x509.Certificate, time.Time) {
+	first, since := path[0], time.Time{}
+	for i, cert := range path[:len(path)-1] {
+		at, ok := r[revocationKey(path[i+1], cert.SerialNumber.Bytes())]
 		if ok && (since.IsZero() || at.Before(since)) {
 			first, since = cert, at
 		}
@@ -96,40 +107,34 @@ func noCritical(extensions []pkix.Extension) error {
 
 // gather joins lists, which the authorities must have signed. If two lists have the
 // same certificate, the earlier time counts.
-func gather(lists []*x509.RevocationList, authorities []*x509.Certificate) (revocations, error) {
+func gather(lists []*x509.RevocationList, authorities []*x509.Certificate) (signed []signedList, _ revocations, _ error) {
 	revoked := revocations{}
 	for _, list := range lists {
-		if err := checkSigned(list, authorities); err != nil {
-			return nil, err
+		i := slices.IndexFunc(authorities, func(a *x509.Certificate) bool {
+			return bytes.Equal(a.RawSubject, list.RawIssuer) && list.CheckSignatureFrom(a) == nil
+		})
+		if i < 0 {
+			return nil, nil, fmt.Errorf("list of %q: none of the %d given authorities has signed it; add its issuer's certificate to the anchors: %w",
+				list.Issuer, len(authorities), ErrForeign)
 		}
+		signed = append(signed, signedList{list, authorities[i]})
 		for _, e := range list.RevokedCertificateEntries {
-			key := revocationKey(list.RawIssuer, e.SerialNumber.Bytes())
+			key := revocationKey(authorities[i], e.SerialNumber.Bytes())
 			if at, ok := revoked[key]; !ok || e.RevocationTime.Before(at) {
 				revoked[key] = e.RevocationTime
 			}
 		}
 	}
-	return revoked, nil
-}
-
-func checkSigned(list *x509.RevocationList, authorities []*x509.Certificate) error {
-	for _, a := range authorities {
-		if bytes.Equal(a.RawSubject, list.RawIssuer) && list.CheckSignatureFrom(a) == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("list of %q: none of the %d given authorities has signed it; add its issuer's certificate to the anchors: %w",
-		list.Issuer, len(authorities), ErrForeign)
+	return signed, revoked, nil
 }
 
 // MaxPassedOn bounds a revocation list that agents pass on, in bytes.
 const MaxPassedOn = 64 << 10
 
-// newest returns for each issuer the list that was issued last.
-func (t *rules) newest() []*x509.RevocationList {
-	var last []*x509.RevocationList
+// newest returns for each authority the list that was issued last.
+func (t *rules) newest() (last []signedList) {
 	for _, l := range t.lists {
-		i := slices.IndexFunc(last, func(x *x509.RevocationList) bool { return bytes.Equal(x.RawIssuer, l.RawIssuer) })
+		i := slices.IndexFunc(last, l.sameAuthority)
 		switch {
 		case i < 0:
 			last = append(last, l)
@@ -137,11 +142,11 @@ func (t *rules) newest() []*x509.RevocationList {
 			last[i] = l
 		}
 	}
-	slices.SortFunc(last, func(x, y *x509.RevocationList) int { return bytes.Compare(x.RawIssuer, y.RawIssuer) })
+	slices.SortFunc(last, func(x, y signedList) int { return bytes.Compare(x.Raw, y.Raw) })
 	return last
 }
 
-// Newest returns the last list of each issuer in DER, except those that are too long to pass on.
+// Newest returns the last list of each authority in DER, except those that are too long to pass on.
 func (t *Trust) Newest() [][]byte {
 	var all [][]byte
 	for _, l := range t.current().newest() {
@@ -152,9 +157,10 @@ func (t *Trust) Newest() [][]byte {
 	return all
 }
 
-// Newer reports whether a list in DER was issued after the one of its issuer here, and revokes
-// something that this one does not. It returns an error if no authority here has signed the list.
-func (t *Trust) Newer(der []byte) (bool, error) {
+// Newer reports whether a list in DER was issued after the one of its authority here, not in the
+// future, and revokes something that this one does not. It returns an error if no authority here
+// has signed the list.
+func (t *Trust) Newer(der []byte, now time.Time) (bool, error) {
 	if len(der) > MaxPassedOn {
 		return false, fmt.Errorf("revocation list of %d bytes, at most %d: %w", len(der), MaxPassedOn, ErrMalformed)
 	}
@@ -166,12 +172,12 @@ func (t *Trust) Newer(der []byte) (bool, error) {
 		return false, fmt.Errorf("%d revocation lists, want 1: %w", len(lists), ErrMalformed)
 	}
 	r := t.current()
-	given, err := gather(lists, slices.Concat(r.anchors, r.between))
-	if err != nil {
+	signed, given, err := gather(lists, slices.Concat(r.anchors, r.between))
+	if err != nil || lists[0].ThisUpdate.After(now.Add(backdate)) {
 		return false, err
 	}
 	for _, l := range r.newest() {
-		if bytes.Equal(l.RawIssuer, lists[0].RawIssuer) && !lists[0].ThisUpdate.After(l.ThisUpdate) {
+		if signed[0].sameAuthority(l) && !lists[0].ThisUpdate.After(l.ThisUpdate) {
 			return false, nil
 		}
 	}

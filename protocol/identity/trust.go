@@ -30,7 +30,7 @@ type rules struct {
 	roots    *x509.CertPool
 	between  []*x509.Certificate // authorities below the anchors, given with them
 	anchors  []*x509.Certificate
-	lists    []*x509.RevocationList
+	lists    []signedList
 	revoked  revocations
 	verified *Memory[knownChain]
 }
@@ -73,14 +73,15 @@ func NewTrust(anchors []byte, crls ...[]byte) (*Trust, error) {
 	if len(t.anchors) == 0 {
 		return nil, fmt.Errorf("trust anchors: none of the %d certificates is self-signed: %w", len(certs), ErrForeign)
 	}
+	var all []*x509.RevocationList
 	for _, file := range crls {
 		lists, err := parseLists(file)
 		if err != nil {
 			return nil, fmt.Errorf("revocation lists: %w", err)
 		}
-		t.lists = append(t.lists, lists...)
+		all = append(all, lists...)
 	}
-	t.revoked, err = gather(t.lists, certs)
+	t.lists, t.revoked, err = gather(all, certs)
 	if err != nil {
 		return nil, fmt.Errorf("revocation lists: %w", err)
 	}
@@ -241,7 +242,7 @@ func (t *rules) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time
 	for _, path := range paths {
 		v := knownChain{peer: Peer{ID: id, Chain: path[:len(path)-1]}}
 		v.from, v.until = validity(path)
-		cert, since := t.revoked.earliest(v.peer.Chain)
+		cert, since := t.revoked.earliest(path)
 		v.revokedSince = since
 		if v.holds(at) {
 			return v, nil
