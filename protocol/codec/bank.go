@@ -8,7 +8,7 @@ import (
 
 var bankBodies = []row{
 	body(35, func(c *coder, m *message.JobReport, w *wire.JobReport) {
-		c.bundle(&m.Bundle, &w.Bundle)
+		c.pastBundle(&m.Bundle, &w.Bundle)
 		note(c, "record", &m.Signed, &w.Record)
 		c.sameContract("record", m.Signed.Note.Contract, m.Bundle)
 	}, on(request, protocol.Request, protocol.Inform)),
@@ -45,11 +45,11 @@ var bankBodies = []row{
 	}, on(request, protocol.Agree)),
 
 	body(42, func(c *coder, m *message.Readmission, w *wire.Readmission) {
-		document(c, "receipt", &m.Receipt, &m.Receipt.DER, &w.Receipt, c.documents.receipt)
+		document(c, "receipt", &m.Receipt, &m.Receipt.DER, &w.Receipt, c.documents.pastReceipt)
 		if m.Receipt.Outcome == protocol.OutcomeVoid && len(m.Bundle.DER)+len(w.Bundle) == 0 {
 			return
 		}
-		c.bundle(&m.Bundle, &w.Bundle)
+		c.pastBundle(&m.Bundle, &w.Bundle)
 		c.sameContract("receipt", m.Receipt.Contract, m.Bundle)
 	}, on(request, protocol.Request)),
 }

@@ -84,7 +84,7 @@ var settlementBodies = []row{
 	}, on(request, protocol.Request)),
 
 	body(30, func(c *coder, m *message.RefundRequest, w *wire.RefundRequest) {
-		c.bundle(&m.Bundle, &w.Bundle)
+		c.pastBundle(&m.Bundle, &w.Bundle)
 		note(c, "refund", &m.Signed, &w.Refund)
 		c.sameContract("refund", m.Signed.Note.Contract, m.Bundle)
 	}, on(request, protocol.Request)),

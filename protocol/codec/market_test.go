@@ -17,6 +17,7 @@ var (
 
 // market is an authority, its agents, and their signed documents.
 type market struct {
+	ca                 *identity.CA
 	trust              *identity.Trust
 	user, seller, bank *identity.Credential
 	bundle             contract.Verified
@@ -34,7 +35,7 @@ func newMarket(tb testing.TB) *market {
 	tb.Helper()
 	ca, err := identity.NewCA("Test CA", start, 48*time.Hour, mathrand.NewChaCha8([32]byte{1}))
 	must(tb, err)
-	m := &market{user: issue(tb, ca, "ann"), seller: issue(tb, ca, "site"), bank: issue(tb, ca, "bank")}
+	m := &market{ca: ca, user: issue(tb, ca, "ann"), seller: issue(tb, ca, "site"), bank: issue(tb, ca, "bank")}
 	m.trust, err = identity.NewTrust(ca.CertPEM(), nil)
 	must(tb, err)
 	m.sign(tb)

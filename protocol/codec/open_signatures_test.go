@@ -5,6 +5,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/token"
+	"math/big"
 	"testing"
 	"time"
 
@@ -54,6 +55,36 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What was decided stands: the bundle of a user whose certificate was revoked since counts beside what
+// is said about it later, but for nothing new.
+func TestADecidedBundleOutlivesItsUsersCertificate(t *testing.T) {
+	m := newMarket(t)
+	crl, err := m.ca.Revoke(nil, []*big.Int{m.user.Chain[0].SerialNumber}, now.Add(time.Minute))
+	must(t, err)
+	m.trust, err = identity.NewTrust(m.ca.CertPEM(), crl)
+	must(t, err)
+	later := now.Add(10 * time.Minute)
+	for kind, want := range map[string]error{
+		"job-report": nil, "refund-request": nil, "readmission": nil, "bundle-copy": nil,
+		"confirmation": identity.ErrRevoked, "settlement": identity.ErrRevoked, "annulment": identity.ErrRevoked,
+	} {
+		b := m.mangled(t, kind, func(*wire.Envelope) {})
+		for _, o := range []codec.Opener{{Trust: m.trust}, codec.NewOpener(m.trust, 4)} {
+			if _, err := o.Open(b, m.seller.ID, later); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", kind, err, want)
+			}
+		}
+	}
+	for kind, spoil := range map[string]func(e *wire.Envelope){
+		"readmission": func(e *wire.Envelope) { e.GetReadmission().Bundle = newForeign(t).bundle.DER },
+		"job-report":  func(e *wire.Envelope) { e.GetJobReport().Bundle[len(m.bundle.DER)-1] ^= 1 },
+	} {
+		if _, err := (codec.Opener{Trust: m.trust}).Open(m.mangled(t, kind, spoil), m.seller.ID, later); err == nil {
+			t.Errorf("%s with a bad bundle", kind)
+		}
 	}
 }
 

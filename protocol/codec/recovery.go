@@ -34,6 +34,6 @@ var recoveryBodies = []row{
 	}, on(request, protocol.QueryRef)),
 
 	body(55, func(c *coder, m *message.BundleCopy, w *wire.BundleCopy) {
-		c.bundle(&m.Bundle, &w.Bundle)
+		c.pastBundle(&m.Bundle, &w.Bundle)
 	}, on(request, protocol.Inform)),
 }

@@ -47,6 +47,10 @@ func (c *coder) bundle(m *contract.Verified, w *[]byte) {
 	document(c, "bundle", m, &m.DER, w, c.documents.bundle)
 }
 
+func (c *coder) pastBundle(m *contract.Verified, w *[]byte) {
+	document(c, "bundle", m, &m.DER, w, c.documents.pastBundle)
+}
+
 // codeOf distinguishes a malformed document from an invalid signature.
 func codeOf(err error) protocol.Code {
 	if errors.Is(err, contract.ErrMalformed) || errors.Is(err, contract.ErrTerms) {
@@ -55,37 +59,53 @@ func codeOf(err error) protocol.Code {
 	return protocol.CodeSignature
 }
 
-func (d documents) bundle(der []byte) (contract.Verified, error) {
-	switch {
-	case d.own:
-		return ownBundle(der)
-	case d.opener.Contracts == nil:
-		return contract.OpenBundle(der, d.opener.Trust, d.at)
+func (d documents) contracts() *contract.Opener {
+	if d.opener.Contracts != nil {
+		return d.opener.Contracts
 	}
-	return d.opener.Contracts.Bundle(der, d.at)
+	return contract.NewOpener(d.opener.Trust, 0)
+}
+
+func (d documents) bundle(der []byte) (contract.Verified, error) {
+	if d.own {
+		return ownBundle(der)
+	}
+	return d.contracts().Bundle(der, d.at)
+}
+
+// pastBundle opens a bundle that was decided before.
+func (d documents) pastBundle(der []byte) (contract.Verified, error) {
+	if d.own {
+		return ownBundle(der)
+	}
+	return d.contracts().PastBundle(der, d.at)
 }
 
 func (d documents) sale(der []byte) (contract.Sale, error) {
-	switch {
-	case d.own:
+	if d.own {
 		return ownSale(der)
-	case d.opener.Contracts == nil:
-		return contract.OpenSale(der, d.opener.Trust, d.at)
 	}
-	return d.opener.Contracts.Sale(der, d.at)
+	return d.contracts().Sale(der, d.at)
 }
 
 func (d documents) receipt(der []byte) (contract.VerifiedReceipt, error) {
-	switch {
-	case d.own:
-		r, err := contract.ReadReceipt(der)
-		v := contract.VerifiedReceipt{Receipt: r, DER: der}
-		v.Signer.ID = r.Bank
-		return v, err
-	case d.opener.Contracts == nil:
-		return contract.OpenReceipt(der, d.opener.Trust, d.at)
+	if !d.own {
+		return d.contracts().Receipt(der, d.at)
 	}
-	return d.opener.Contracts.Receipt(der, d.at)
+	r, err := contract.ReadReceipt(der)
+	v := contract.VerifiedReceipt{Receipt: r, DER: der}
+	v.Signer.ID = r.Bank
+	return v, err
+}
+
+// pastReceipt opens a receipt as of the time that it names, if its certificate is not valid any more.
+func (d documents) pastReceipt(der []byte) (contract.VerifiedReceipt, error) {
+	v, err := d.receipt(der)
+	if r, e := contract.ReadReceipt(der); err != nil && e == nil && r.Time.Before(d.at) {
+		d.at = r.Time
+		return d.receipt(der)
+	}
+	return v, err
 }
 
 func ownBundle(der []byte) (contract.Verified, error) {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
@@ -92,6 +93,30 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 	b := k.bundle
 	b.Units = slices.Clone(b.Units) // the remembered ones must not change
 	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: k.der, checked: true}, nil
+}
+
+// PastBundle is Bundle for one that was decided before, which the caller knows by its ID: its user's
+// certificate may have ended or been revoked since, but was valid once.
+func (o *Opener) PastBundle(der []byte, at time.Time) (Verified, error) {
+	v, err := o.Bundle(der, at)
+	if err == nil {
+		return v, nil
+	}
+	s, e := parse(der)
+	if e != nil {
+		return v, err
+	}
+	leaf, e1 := x509.ParseCertificate(s.chain[0])
+	b, e2 := Decode(s.octets)
+	if e1 != nil || e2 != nil {
+		return v, err
+	}
+	for _, past := range []time.Time{leaf.NotBefore, b.SettleBy} {
+		if v, e := o.Bundle(der, past); e == nil && past.Before(at) {
+			return v, nil
+		}
+	}
+	return v, err
 }
 
 // Sale verifies both layers of a bundle that its user and one of its sellers signed, as of a time.
