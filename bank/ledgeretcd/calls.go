@@ -30,8 +30,9 @@ type getRange struct {
 
 // request is one request of a transaction.
 type request struct {
-	Put *putRow   `json:"request_put,omitempty"`
-	Get *getRange `json:"request_range,omitempty"`
+	Put    *putRow   `json:"request_put,omitempty"`
+	Get    *getRange `json:"request_range,omitempty"`
+	Delete *getRange `json:"request_delete_range,omitempty"`
 }
 
 // condition: that revision made the key, which still exists, or changed it last; zero:
@@ -46,6 +47,11 @@ type condition struct {
 
 func createdAt(key string, revision int64) condition {
 	return condition{Key: []byte(key), Target: "CREATE", Result: "EQUAL", Created: &revision}
+}
+
+// exists is the condition that a key is there.
+func exists(key string) condition {
+	return condition{Key: []byte(key), Target: "CREATE", Result: "GREATER", Created: new(int64)}
 }
 
 type transaction struct {

@@ -85,21 +85,37 @@ func (s *Store) follow(ctx context.Context, leader *string) (*lead, error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	if err := s.takeOver(ctx); err != nil {
+	if err := s.takeOver(ctx, l); err != nil {
 		l.resign(ctx)
+		if errors.Is(err, ErrDeposed) { // it took too long
+			err = nil
+		}
 		return nil, err
 	}
 	return l, nil
 }
 
-func (s *Store) takeOver(ctx context.Context) error {
+func (s *Store) takeOver(ctx context.Context, l *lead) error {
+	if err := s.belongs(ctx); err != nil { // the cluster may have gone back
+		return err
+	}
 	if _, err := s.readOn(ctx); err != nil {
 		return err
 	}
 	if err := s.finished(); err != nil {
 		return err
 	}
-	return s.cluster.remove(ctx, askMost, s.partsOf(s.next), s.partsOf(s.next+1)) // of a leader that died before it wrote its entry
+	return s.clear(ctx, l)
+}
+
+// clear removes the parts of a leader that died before it wrote its entry, unless another one leads by now.
+func (s *Store) clear(ctx context.Context, l *lead) error {
+	left := getRange{Key: []byte(s.partsOf(s.next)), End: []byte(s.partsOf(s.next + 1))}
+	answer, err := s.cluster.do(ctx, askMost, transaction{If: []condition{createdAt(s.leaderKey(), l.term)}, Then: []request{{Delete: &left}}})
+	if err == nil && !answer.Succeeded {
+		err = ErrDeposed
+	}
+	return err
 }
 
 // readOn applies the journal to its end, and returns the leader at that moment.

@@ -1,11 +1,14 @@
 package ledgeretcd_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -111,6 +114,54 @@ func TestALeaderWhoIsCutOffWritesNothingMore(t *testing.T) {
 	}
 	if got := fmt.Sprint(keys(t, next)); got != "[1 2]" {
 		t.Fatalf("the ledger has %s", got)
+	}
+}
+
+// A leader that goes on after its lease removes nothing of the next one's.
+func TestADeposedLeaderRemovesNothing(t *testing.T) {
+	startCluster(t)
+	dir := t.TempDir()
+	cfg := testConfig(t, filepath.Join(dir, "one.db"))
+	one, err := lead(t, cfg)
+	must(t, err)
+	must(t, one.Close()) // it resigns, and knows the journal as it was
+	cfg.Mirror = filepath.Join(dir, "two.db")
+	two, err := lead(t, cfg)
+	must(t, err)
+	must(t, two.Append([]protocol.Record{{Table: "a", Key: "1", Value: noise(1, 600_000)}})) // in parts
+	if err := ledgeretcd.ClearLate(t.Context(), one); !errors.Is(err, ledgeretcd.ErrDeposed) {
+		t.Fatalf("the first leader: %v", err)
+	}
+	must(t, two.Close())
+	cfg.Mirror = filepath.Join(dir, "three.db")
+	three, err := lead(t, cfg)
+	must(t, err)
+	defer three.Close()
+	if got := fmt.Sprint(keys(t, three)); got != "[1]" {
+		t.Fatalf("the ledger has %s", got)
+	}
+}
+
+// A cluster that has gone back, as from an old backup, gets no entry behind the hole.
+func TestALeaderNoticesThatTheClusterHasGoneBack(t *testing.T) {
+	c := startCluster(t)
+	cfg := testConfig(t, filepath.Join(t.TempDir(), "one.db"))
+	s, err := lead(t, cfg)
+	must(t, err)
+	for _, v := range []string{"1", "2", "3"} {
+		must(t, s.Append(record("a", v)))
+	}
+	gone, err := json.Marshal(map[string][]byte{"key": []byte(s.JournalKey(3))})
+	must(t, err)
+	answer, err := http.Post("http://"+c.Endpoints[0]+"/v3/kv/deleterange", "application/json", bytes.NewReader(gone))
+	must(t, err)
+	must(t, answer.Body.Close())
+	if err := s.Append(record("a", "4")); !errors.Is(err, ledgeretcd.ErrDeposed) {
+		t.Fatalf("an entry behind the hole: %v", err)
+	}
+	must(t, s.Close())
+	if _, err := lead(t, cfg); !errors.Is(err, ledgeretcd.ErrForeign) {
+		t.Fatalf("who leads again: %v", err)
 	}
 }
 

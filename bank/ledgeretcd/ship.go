@@ -89,6 +89,9 @@ func (s *Store) commit(key string, value []byte, fresh bool) error {
 	}
 	if fresh {
 		t.If = append(t.If, createdAt(key, 0))
+		if s.next > 1 { // the cluster may have gone back
+			t.If = append(t.If, exists(s.journalKey(s.next-1)))
+		}
 	}
 	wait := askFirst
 	for tries := 0; ; tries++ {
