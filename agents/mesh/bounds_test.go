@@ -1,6 +1,9 @@
 package mesh
 
 import (
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"os"
@@ -8,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	ma "github.com/multiformats/go-multiaddr"
 	"pgregory.net/rapid"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
 )
 
 func TestNoSequenceNumberIsAdmittedTwice(t *testing.T) {
@@ -76,6 +83,86 @@ func TestEveryContactHasShownItsCertificate(t *testing.T) {
 			t.Fatalf("the contact seen as number %d has none", seen)
 		} else if c != nil {
 			seen++
+		}
+	}
+}
+
+// A key that comes under another name has no new allowances.
+func TestAnotherNameInheritsWhatItsPeerHasSpent(t *testing.T) {
+	cs, now, l := newContacts(nil), time.Unix(1, 0), DefaultLimits()
+	meet := func(agent protocol.AgentID) *contact {
+		c, err := cs.add(agent, issuer{}, "peer", card{chain: [][]byte{{1}}}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	a := meet("a@key")
+	if !a.spend(&a.streams, l.Streams.Burst, now, l.Streams) || !a.admitGossip(topicCalls, 7, 1, now, l) {
+		t.Fatal("it has no allowance")
+	}
+	if b := meet("b@key"); b.charge(&b.streams, now, l.Streams) || b.admitGossip(topicCalls, 7, 1, now, l) || !b.admitGossip(topicCalls, 8, 1, now, l) {
+		t.Error("another name has allowances of its own")
+	}
+}
+
+// Gossip may be old: it changes neither the addresses nor the name of an agent that has shown a later
+// certificate.
+func TestOldGossipReplacesNothing(t *testing.T) {
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	ca, err := identity.NewCA("authority", now, 24*time.Hour, rand.Reader)
+	check(err)
+	trust, err := identity.NewTrust(ca.CertPEM(), nil)
+	check(err)
+	key, err := identity.NewKey(rand.Reader)
+	check(err)
+	cardOf := func(name string, issued time.Time, addr string) []byte {
+		cert, err := ca.Issue(name, key.Public(), issued, time.Hour)
+		check(err)
+		block, _ := pem.Decode(cert)
+		a, err := ma.NewMultiaddr(addr)
+		check(err)
+		return card{chain: [][]byte{block.Bytes}, addrs: []ma.Multiaddr{a}}.encode()
+	}
+	leaf, err := ca.Issue("x", key.Public(), now, time.Hour)
+	check(err)
+	block, _ := pem.Decode(leaf)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	check(err)
+	id, err := peerOf(cert)
+	check(err)
+	e := &endpoint{cfg: Config{Trust: trust, Now: time.Now}, contacts: newContacts(nil)}
+	const here, there = "/ip4/192.0.2.1/tcp/1", "/ip4/192.0.2.2/tcp/1"
+	for i, step := range []struct {
+		card     []byte
+		gossiped bool
+		name     string // "": refused
+		at       string
+	}{
+		{cardOf("one", now, here), true, "one", here},
+		{cardOf("one", now, there), true, "one", here},
+		{cardOf("one", now, there), false, "one", there},
+		{cardOf("two", now.Add(time.Minute), here), true, "two", here},
+		{cardOf("one", now, there), true, "", ""},
+		{cardOf("two", now.Add(2*time.Minute), there), true, "two", there},
+		{cardOf("one", now, here), false, "one", here}, // it says so itself
+	} {
+		c, err := e.verify(id, step.card, step.gossiped)
+		switch {
+		case step.name == "":
+			if err == nil || isFault(err) {
+				t.Errorf("step %d: %v", i, err)
+			}
+		case err != nil:
+			t.Fatalf("step %d: %v", i, err)
+		case c.agent.Name() != step.name || c.current().addrs[0].String() != step.at:
+			t.Errorf("step %d: %s at %s, want %s at %s", i, c.agent, c.current().addrs, step.name, step.at)
 		}
 	}
 }

@@ -72,6 +72,20 @@ func newContact(agent protocol.AgentID, by issuer, id peer.ID) *contact {
 	}
 }
 
+// inherit takes over what a peer has spent under another name.
+func (c *contact) inherit(before *contact) {
+	if before == nil {
+		return
+	}
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	c.messages, c.bytes, c.streams, c.faults, c.stale, c.sent = before.messages, before.bytes, before.streams, before.faults, before.stale, before.sent
+	for topic, a := range before.gossip {
+		kept := *a
+		c.gossip[topic] = &kept
+	}
+}
+
 // show records a card that was verified now.
 func (c *contact) show(shown card, now time.Time) {
 	c.mu.Lock()

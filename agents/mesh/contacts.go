@@ -56,18 +56,19 @@ func (cs *contacts) ofPeer(id peer.ID) *contact {
 func (cs *contacts) add(agent protocol.AgentID, by issuer, id peer.ID, shown card, now time.Time) (*contact, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c := cs.peers[id]
-	if c != nil && c.agent == agent {
-		c.show(shown, now)
-		return c, nil
+	before := cs.peers[id]
+	if before != nil && before.agent == agent {
+		before.show(shown, now)
+		return before, nil
 	}
-	if c != nil {
-		cs.remove(c)
+	if before != nil {
+		cs.remove(before)
 	}
 	if len(cs.peers) >= MaxContacts && !cs.forget() {
 		return nil, fmt.Errorf("%s: all %d known agents are connected: %w", agent, MaxContacts, errBound)
 	}
-	c = newContact(agent, by, id)
+	c := newContact(agent, by, id)
+	c.inherit(before)
 	c.show(shown, now) // a contact without certificates would be cut off
 	cs.peers[id], cs.agents[agent] = c, c
 	return c, nil

@@ -172,7 +172,7 @@ func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error)
 		}
 		return nil, fmt.Errorf("card: %w", err)
 	}
-	c, err := e.verify(s.Conn().RemotePeer(), b)
+	c, err := e.verify(s.Conn().RemotePeer(), b, false)
 	if err != nil {
 		e.drop(s.Conn().RemotePeer(), err)
 		return nil, err
@@ -183,8 +183,9 @@ func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error)
 	return c, s.SetReadDeadline(time.Time{})
 }
 
-// verify returns the contact for a peer that has shown an encoded card.
-func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
+// verify returns the contact for a peer that has shown an encoded card. One that comes with gossip may
+// be old: it tells nothing new of a contact with the same certificate or a later one.
+func (e *endpoint) verify(id peer.ID, encoded []byte, gossiped bool) (*contact, error) {
 	shown, err := decodeCard(encoded)
 	if err != nil {
 		return nil, err
@@ -193,6 +194,12 @@ func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
 	agent, by, err := shown.holder(e.cfg.Trust, id, now)
 	if err != nil {
 		return nil, err
+	}
+	if c := e.contacts.ofPeer(id); gossiped && c != nil && !isLater(shown.chain[0], c.current().chain[0]) {
+		if c.agent != agent {
+			return nil, fmt.Errorf("%s: it is %s now", agent, c.agent)
+		}
+		return c, nil
 	}
 	return e.contacts.add(agent, by, id, shown, now)
 }

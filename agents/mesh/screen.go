@@ -73,7 +73,7 @@ func (g *gossip) author(topic string, msg *pubsub.Message) (*contact, []byte, er
 	if !g.ep.gate.open(msg.GetFrom()) {
 		return nil, nil, fmt.Errorf("author %s: %w", msg.GetFrom(), errCutOff)
 	}
-	c, err := g.ep.verify(msg.GetFrom(), slices.Clone(shown))
+	c, err := g.ep.verify(msg.GetFrom(), slices.Clone(shown), true)
 	return c, b, err
 }
 
