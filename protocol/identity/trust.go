@@ -16,6 +16,10 @@ import (
 // market of thousands, about 10 KB each.
 const maxRemembered = 4096
 
+// maxSameSubject bounds the certificates of one subject in a chain, as of an authority that two others
+// have certified: crypto/x509 tries each path through them.
+const maxSameSubject = 2
+
 // Trust decides which certificates are valid: those that lead to one of its anchors and
 // are not on one of its revocation lists. Replace changes all of these at once. It is
 // safe for use by several workers.
@@ -187,13 +191,16 @@ func checkSizes(chain [][]byte) error {
 }
 
 func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
-	certs := make([]*x509.Certificate, len(chain))
+	certs, subjects := make([]*x509.Certificate, len(chain)), map[string]int{}
 	for i, der := range chain {
 		// A parsed certificate shares memory with its bytes, which the caller may change
 		// while it is remembered.
 		cert, err := parseCertificate(bytes.Clone(der))
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
+		}
+		if subjects[string(cert.RawSubject)]++; subjects[string(cert.RawSubject)] > maxSameSubject {
+			return nil, fmt.Errorf("certificate %d: %d others have its subject: %w", i+1, maxSameSubject, ErrMalformed)
 		}
 		certs[i] = cert
 	}

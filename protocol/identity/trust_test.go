@@ -146,6 +146,7 @@ func TestChainsThatDoNotCount(t *testing.T) {
 		{"signed by an agent", append(ders(agent.sign(t, pub, func(*x509.Certificate) {})), chain...), now, identity.ErrForeign, "ann"},
 		{"an RFC 3820 proxy", append(ders(agent.sign(t, pub, extension(true, 1, 3, 6, 1, 5, 5, 7, 1, 14))), chain...), now, identity.ErrProxy, "proxy"},
 		{"a proxy that an authority signed", sign(extension(false, 1, 3, 6, 1, 5, 5, 7, 1, 14)), now, identity.ErrProxy, "proxy"},
+		{"three authorities of one subject", slices.Concat(chain, slices.Repeat(ders(impostor.CertPEM()), 3)), now, identity.ErrMalformed, "have its subject"},
 		{"an authority", ders(root.CertPEM()), now, identity.ErrUsage, "authority"},
 		{"key usage without digital signature", sign(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyEncipherment }), now, identity.ErrUsage, "key usage"},
 		{"no common name", sign(func(c *x509.Certificate) { c.Subject = pkix.Name{Organization: []string{"Grid"}} }), now, identity.ErrUsage, "common name"},
