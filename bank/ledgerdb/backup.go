@@ -51,7 +51,10 @@ func (db *DB) Backup(path string) (entries uint64, err error) {
 }
 
 func (db *DB) copyTo(path string, entries *uint64) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := removed(path); err != nil { // of a copy that was interrupted; a link is not followed
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
