@@ -224,10 +224,10 @@ func (f *Fork) Error() string {
 // Unwrap is ErrFork.
 func (f *Fork) Unwrap() error { return ErrFork }
 
-// Fresh checks that a head is no older than an age allows.
+// Fresh checks that a head is no older than an age allows, nor by as much of the future.
 func Fresh(h contract.Head, now time.Time, age time.Duration) error {
-	if old := now.Sub(h.Time); old > age {
-		return fmt.Errorf("%w: it was signed %s ago, want at most %s", ErrStale, old.Round(time.Second), age)
+	if old := now.Sub(h.Time); old > age || old < -age {
+		return fmt.Errorf("%w: it was signed at %s, now is %s, want at most %s between them", ErrStale, h.Time.Format(time.RFC3339), now.Format(time.RFC3339), age)
 	}
 	return nil
 }
