@@ -175,8 +175,10 @@ func TestOldHeadIsStale(t *testing.T) {
 	if err := audit.Fresh(h, begin.Add(time.Minute), time.Minute); err != nil {
 		t.Error(err)
 	}
-	if err := audit.Fresh(h, begin.Add(time.Minute+1), time.Minute); !errors.Is(err, audit.ErrStale) {
-		t.Error(err)
+	for _, far := range []time.Duration{time.Minute + 1, -time.Minute - 1} {
+		if err := audit.Fresh(h, begin.Add(far), time.Minute); !errors.Is(err, audit.ErrStale) {
+			t.Errorf("%s: %v", far, err)
+		}
 	}
 }
 

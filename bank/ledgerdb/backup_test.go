@@ -103,6 +103,15 @@ func TestBackupNeverOverwrites(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != "precious" {
 		t.Errorf("the file has %q (%v)", b, err)
 	}
+	if err := os.Symlink(path, filepath.Join(dir, "linked.new")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.db.Backup(filepath.Join(dir, "linked")); err != nil {
+		t.Errorf("backup where somebody has put a link: %v", err)
+	}
+	if b, err := os.ReadFile(path); string(b) != "precious" {
+		t.Errorf("the file behind the link has %q (%v)", b, err)
+	}
 	if _, err := d.db.Backup(filepath.Join(dir, "no", "copy")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("backup to nowhere: %v", err)
 	}
