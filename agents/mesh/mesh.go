@@ -182,6 +182,16 @@ func (m *Mesh) Recheck() {
 	m.revoked.tell()
 }
 
+// Queued counts the messages that wait for an agent to read them.
+func (m *Mesh) Queued(to protocol.AgentID) (n int) {
+	m.links.mu.Lock()
+	defer m.links.mu.Unlock()
+	if c := m.ep.contacts.ofAgent(to); c != nil && m.links.links[linkKey{c.peer, protocolACL}] != nil {
+		n = len(m.links.links[linkKey{c.peer, protocolACL}].queue)
+	}
+	return n
+}
+
 // Send queues msg for its receivers and returns at once. Messages to protocol.Everyone
 // go by gossip: presences, which get this agent's addresses, on the topic of presences,
 // and anything else on that of calls. For each receiver that cannot be reached the role

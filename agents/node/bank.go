@@ -1,18 +1,21 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"ramp/agents"
 	"ramp/agents/background"
 	"ramp/agents/bank"
 	"ramp/agents/control"
+	"ramp/agents/hub"
 	"ramp/agents/words"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
@@ -28,13 +31,14 @@ type Bank struct {
 	Invitations invitations
 
 	db   *ledgerdb.DB
-	lost <-chan struct{}       // closed when another agent may speak for the bank; nil: never
-	past chan protocol.Message // the role's questions about the past
+	lost <-chan struct{}              // closed when another agent may speak for the bank; nil: never
+	past *hub.Queue[protocol.Message] // the role's questions about the past
 }
 
 const (
 	signedReceipts = 1 << 10 // remembered, since several agents get the receipt of one decision
 	maxPast        = 1024    // questions about the past that wait; the role repeats further ones
+	maxPastEach    = 128     // of one agent; and half as many answers that it has not read
 )
 
 // NewBank prepares the bank of a configuration. Without a network it serves its operator's
@@ -56,7 +60,7 @@ func NewBank(ctx context.Context, path, store string, log *slog.Logger, network 
 		return nil, err
 	}
 	n.store, n.leads = opened.store, opened.leads
-	b := &Bank{Node: n, db: opened.db, lost: opened.lost, past: make(chan protocol.Message, maxPast)}
+	b := &Bank{Node: n, db: opened.db, lost: opened.lost, past: hub.NewQueue[protocol.Message](maxPast, maxPastEach)}
 	n.history = b.ask
 	cfg := bank.Config{
 		ID: n.Cred.ID, Currencies: n.Cfg.Bank.Currencies, Grace: time.Duration(n.Cfg.Bank.Grace), Reports: time.Duration(n.Cfg.Bank.Reports), Heartbeat: time.Duration(n.Cfg.Heartbeat),
@@ -109,12 +113,17 @@ func (b *Bank) Run(ctx context.Context) {
 	b.wg.Go(func() { b.sealHeads(ctx) })
 }
 
-// ask queues a question of the role about the past.
+// asker is who has asked for a question's answer, or the contract that the role itself asks about.
+func asker(m protocol.Message) string {
+	id, _, _ := strings.Cut(cmp.Or(m.ReplyWith, m.Conversation), " ")
+	return id
+}
+
+// ask queues a question of the role about the past. Nobody has more than a small part of the queue,
+// or of the memory for answers.
 func (b *Bank) ask(m protocol.Message) {
-	select {
-	case b.past <- m:
-	default:
-		b.Log.Warn("too many queries for old records are waiting; dropped one")
+	if id := asker(m); b.Mesh != nil && b.Mesh.Queued(protocol.AgentID(id)) >= maxPastEach/2 || !b.past.Put(id, m) {
+		b.Log.Debug("too many queries for old records are waiting; dropped one", "of", id)
 	}
 }
 
@@ -125,8 +134,9 @@ func (b *Bank) answerPast(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case m := <-b.past:
+		case m := <-b.past.C:
 			answer, err := b.lookUp(m)
+			b.past.Done(asker(m))
 			if err != nil {
 				b.Log.Error("cannot read old records", "err", err)
 				continue
