@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -77,9 +78,16 @@ func (c Credits) Cents() string {
 // MarshalJSON writes the exact decimal number of credits.
 func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalJSON reads a decimal number of credits, bare or quoted.
+// UnmarshalJSON reads a decimal number of credits, bare or quoted, also one such as 5e-05.
 func (c *Credits) UnmarshalJSON(b []byte) error {
-	v, err := ParseCredits(strings.Trim(string(b), `"`))
+	text := strings.Trim(string(b), `"`)
+	digits, exponent, found := strings.Cut(strings.ToLower(text), "e")
+	if n, err := strconv.Atoi(exponent); found && err == nil && strings.Trim(digits, "-.0123456789") == "" && len(digits) <= 32 && max(n, -n) <= 32 {
+		if r, ok := new(big.Rat).SetString(text); ok {
+			text = strings.TrimSuffix(strings.TrimRight(r.FloatString(64), "0"), ".")
+		}
+	}
+	v, err := ParseCredits(text)
 	if err != nil {
 		return err
 	}

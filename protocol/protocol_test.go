@@ -1,6 +1,7 @@
 package protocol_test
 
 import (
+	"encoding/json"
 	"math/big"
 	"testing"
 	"time"
@@ -58,6 +59,22 @@ func TestCreditsAreRefused(t *testing.T) {
 	for _, s := range []string{"", "-", ".", "1.", ".5", "1.0000001", "1e3", "+1", "--1", "1 ", "9223372036854.775808", "99999999999999999999", "0x10"} {
 		if c, err := protocol.ParseCredits(s); err == nil {
 			t.Errorf("%q is read as %s", s, c)
+		}
+	}
+}
+
+// What JSON writes shortly, as Python does, is as exact as any other number.
+func TestCreditsMayHaveAnExponentInJSON(t *testing.T) {
+	for text, want := range map[string]string{"5e-05": "0.00005", "1E3": "1000", "-1.25e+2": "-125", `"2e-6"`: "0.000002", "12.5": "12.5"} {
+		var c protocol.Credits
+		if err := json.Unmarshal([]byte(text), &c); err != nil || c.String() != want {
+			t.Errorf("%s is read as %s, %v; want %s", text, c, err, want)
+		}
+	}
+	for _, text := range []string{"1e-7", "1e30", "1e999999999", `"0x1e1"`, `"1/3e1"`, `"e5"`, `"1e"`} {
+		var c protocol.Credits
+		if err := json.Unmarshal([]byte(text), &c); err == nil {
+			t.Errorf("%s is read as %s", text, c)
 		}
 	}
 }
