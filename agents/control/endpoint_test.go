@@ -27,7 +27,9 @@ func TestAReadIsAnsweredToGetAsToPost(t *testing.T) {
 		{"GET", "/v1/offers?limit=3&before=x", "", 200, `"conversation":"x","round":3`},
 		{"GET", "/v1/offers?before=7", "", 200, `"conversation":"7","round":0`},
 		{"GET", "/v1/offers", "", 200, `"round":0`},
-		{"GET", "/v1/offers?limit=many", "", 422, `parameter \"limit\"`},
+		{"GET", "/v1/offers?limit=many", "", 422, `parameter \"limit\": \"many\": want a whole number`},
+		{"GET", "/v1/offers?before=null", "", 200, `"conversation":"null"`},
+		{"GET", "/v1/offers?limit=%zz", "", 422, `invalid URL escape`},
 		{"GET", "/v1/offers?most=3", "", 422, `unknown parameter \"most\"`},
 		{"GET", "/v1/buy?id=x", "", 405, ""},
 	} {
@@ -104,13 +106,21 @@ func TestAStreamThatBreaksSaysWhyInItsLastLine(t *testing.T) {
 func TestEventsAreServerSentAndGoOnFromTheLastOneSeen(t *testing.T) {
 	mux := http.NewServeMux()
 	control.AnswerEvents(mux, func(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
+		if err := send(control.Event{Number: q.Since}); err != nil {
+			return err
+		}
 		err := send(control.Event{Number: q.Since + 1, Kind: control.EventEntry, Data: json.RawMessage(`{"entry":1}`)})
 		<-ctx.Done()
 		return err
 	})
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest("GET", "/v1/events?brief=-1", http.NoBody))
+	if w.Code != 422 || !strings.Contains(w.Body.String(), "brief -1: want 0..60000") {
+		t.Errorf("events of a bad brief: %d %s", w.Code, w.Body)
+	}
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	for last, want := range map[string]string{"": "id: 6", "9": "id: 10"} {
+	for last, want := range map[string]string{"": "id: 5, id: 6", "9": "id: 9, id: 10"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/v1/events?since=5", http.NoBody)
 		if err != nil {
@@ -124,10 +134,14 @@ func TestEventsAreServerSentAndGoOnFromTheLastOneSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(resp.Body)
-		for lines.Scan() && !strings.HasPrefix(lines.Text(), "id:") {
+		var ids []string
+		for len(ids) < 2 && lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "id:") {
+				ids = append(ids, lines.Text())
+			}
 		}
-		if lines.Text() != want || resp.Header.Get("Content-Type") != "text/event-stream" {
-			t.Errorf("after %q: %q, %s", last, lines.Text(), resp.Header.Get("Content-Type"))
+		if strings.Join(ids, ", ") != want || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("after %q: %q, %s", last, ids, resp.Header.Get("Content-Type"))
 		}
 		cancel()
 		resp.Body.Close()

@@ -75,7 +75,8 @@ type DecisionView struct {
 	Reasons      []protocol.Reason `json:"reasons,omitempty"`
 }
 
-// FollowEvents sends the events after a number until the context is done or send fails.
+// FollowEvents sends the events after a number until the context is done or send fails. Before them it
+// sends an event of no kind with the number where it begins.
 type FollowEvents func(ctx context.Context, q EventsCall, send func(Event) error) error
 
 // AnswerEvents makes a mux answer Events: GET as server-sent events, POST like any stream.
@@ -84,7 +85,14 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 	e := Events
 	row := *e.Call
 	row.Reads = false
-	Endpoint[EventsCall, Event]{&row}.Stream(mux, follow)
+	Endpoint[EventsCall, Event]{&row}.Stream(mux, func(ctx context.Context, q EventsCall, send func(Event) error) error {
+		return follow(ctx, q, func(e Event) error {
+			if e.Kind == "" {
+				return nil
+			}
+			return send(e)
+		})
+	})
 	mux.HandleFunc("GET "+e.Path, func(w http.ResponseWriter, r *http.Request) {
 		q, err := readQuestion[EventsCall](w, r)
 		if last := r.Header.Get("Last-Event-ID"); err == nil && last != "" { // a browser that reconnects
@@ -92,7 +100,7 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 				err = exit.Fail(exit.Usage, "", "Last-Event-ID: %w", err)
 			}
 		}
-		if err != nil {
+		if err = cmp.Or(err, q.badBrief()); err != nil {
 			Refuse(w, err)
 			return
 		}
@@ -102,17 +110,27 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 	})
 }
 
+func (q EventsCall) badBrief() error {
+	if q.Brief < 0 || q.Brief > maxBrief {
+		return exit.Fail(exit.Usage, "", "brief %d: want 0..%d milliseconds", q.Brief, maxBrief)
+	}
+	return nil
+}
+
 // briefly follows as the call asks: while send waits, events collect, and wake nobody.
 func (follow FollowEvents) briefly(ctx context.Context, q EventsCall, send func(Event) error) error {
 	if q.Brief == 0 {
 		return follow(ctx, q, send)
 	}
-	if q.Brief < 0 || q.Brief > maxBrief {
-		return exit.Fail(exit.Usage, "", "brief %d: want 0..%d milliseconds", q.Brief, maxBrief)
+	if err := q.badBrief(); err != nil {
+		return err
 	}
 	var woke time.Time           // when the last pause ended
 	sent := map[[2]string]bool{} // kinds and IDs, since then
 	return follow(ctx, q, func(e Event) error {
+		if e.Kind == "" {
+			return send(e)
+		}
 		if e.Time.After(woke) {
 			select {
 			case woke = <-time.After(time.Duration(q.Brief) * time.Millisecond):
@@ -172,6 +190,10 @@ func sendEvents(ctx context.Context, w http.ResponseWriter, q EventsCall, follow
 		}
 		select {
 		case e := <-events:
+			if e.Kind == "" { // so that a caller that is cut off before the first goes on from here
+				text = fmt.Sprintf("id: %d\n\n", e.Number)
+				continue
+			}
 			data, err := json.Marshal(e)
 			if err != nil {
 				return err

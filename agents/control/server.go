@@ -91,9 +91,12 @@ func readQuestion[Q any](w http.ResponseWriter, r *http.Request) (q Q, err error
 	if r.Method != http.MethodGet {
 		return readBody[Q](w, r)
 	}
-	text, err := queryJSON(reflect.TypeFor[Q](), r.URL.Query())
+	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err == nil {
-		err = json.Unmarshal(text, &q)
+		var text []byte
+		if text, err = queryJSON(reflect.TypeFor[Q](), query); err == nil {
+			err = json.Unmarshal(text, &q)
+		}
 	}
 	if err != nil {
 		return q, exit.Fail(exit.Usage, "", "request to the agent: %w", err)
@@ -126,19 +129,25 @@ func queryJSON(t reflect.Type, query url.Values) ([]byte, error) {
 }
 
 // queryValue converts a parameter to JSON: the text itself if it is a JSON value of the type,
-// otherwise a string.
+// otherwise, and for a type of strings, a string.
 func queryValue(t reflect.Type, text string) (json.RawMessage, error) {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		return nil, err
 	}
-	var failed error
-	for _, raw := range []json.RawMessage{json.RawMessage(text), quoted} {
-		if failed = json.Unmarshal(raw, reflect.New(t).Interface()); failed == nil {
-			return raw, nil
-		}
+	if t.Kind() != reflect.String && json.Unmarshal([]byte(text), reflect.New(t).Interface()) == nil {
+		return json.RawMessage(text), nil
 	}
-	return nil, failed
+	if err := json.Unmarshal(quoted, reflect.New(t).Interface()); err != nil {
+		switch t {
+		case reflect.TypeFor[bool]():
+			err = fmt.Errorf("%.40q: want true or false", text)
+		case reflect.TypeFor[int](), reflect.TypeFor[uint64]():
+			err = fmt.Errorf("%.40q: want a whole number", text)
+		}
+		return nil, err
+	}
+	return quoted, nil
 }
 
 // handler makes an HTTP handler of a function from questions to answers.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -387,13 +388,13 @@ func (b books) claims(ctx context.Context, _ struct{}) ([]control.ClaimView, err
 
 // follow sends the entries after a number as the ledger makes them.
 func (b books) follow(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
-	at := q.Since
-	if at == 0 {
-		last, err := b.last(ctx, struct{}{})
-		if err != nil {
-			return err
-		}
-		at = last.Entry
+	last, err := b.last(ctx, struct{}{})
+	if err != nil {
+		return err
+	}
+	at := cmp.Or(min(q.Since, last.Entry), last.Entry)
+	if err := send(control.Event{Number: at}); err != nil {
+		return err
 	}
 	for {
 		changed := b.writes.next()

@@ -108,13 +108,16 @@ func (e *events) after(since uint64) (list []control.Event) {
 // follow sends the events after a number as they occur; 0: from now on.
 func (e *events) follow(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
 	e.mu.Lock()
-	at := cmp.Or(q.Since, e.last)
+	at := cmp.Or(min(q.Since, e.last), e.last)
 	if e.followers++; e.followers == 1 {
 		e.fresh = q.Since == 0
 	}
 	e.mu.Unlock()
 	e.followed.raise()
 	defer e.leave()
+	if err := send(control.Event{Number: at}); err != nil {
+		return err
+	}
 	for {
 		changed := e.news.next()
 		for _, v := range e.after(at) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -23,8 +24,13 @@ func TestAFollowerGetsEventsInOrderAndHearsOfAGap(t *testing.T) {
 	}
 	first := uint64(time.Unix(1, 0).UnixMicro()) + 1
 	var got []control.Event
+	begins := uint64(0)
 	take := func(n int) func(control.Event) error {
 		return func(v control.Event) error {
+			if v.Kind == "" {
+				begins = v.Number
+				return nil
+			}
 			if got = append(got, v); len(got) == n {
 				return errSeen
 			}
@@ -44,8 +50,14 @@ func TestAFollowerGetsEventsInOrderAndHearsOfAGap(t *testing.T) {
 	// Who goes on from a number that is kept misses nothing.
 	since := got[2].Number
 	got = nil
-	if err := e.follow(t.Context(), control.EventsCall{Since: since}, take(1)); !errors.Is(err, errSeen) || got[0].Number != since+1 || got[0].Kind == control.EventGap {
-		t.Errorf("goes on with %+v, %v", got, err)
+	if err := e.follow(t.Context(), control.EventsCall{Since: since}, take(1)); !errors.Is(err, errSeen) || got[0].Number != since+1 || got[0].Kind == control.EventGap || begins != since {
+		t.Errorf("goes on with %+v after %d, %v", got, begins, err)
+	}
+	for _, since := range []uint64{0, math.MaxUint64} { // from now on
+		begun := func(v control.Event) error { begins = v.Number; return errSeen }
+		if err := e.follow(t.Context(), control.EventsCall{Since: since}, begun); !errors.Is(err, errSeen) || begins != e.last {
+			t.Errorf("after %d it begins at %d, want %d", since, begins, e.last)
+		}
 	}
 }
 
@@ -56,7 +68,12 @@ func TestAFollowerIsWokenByTheNextEvent(t *testing.T) {
 	begun := e.last
 	seen := make(chan error, 1)
 	go func() {
-		seen <- e.follow(ctx, control.EventsCall{Since: begun}, func(control.Event) error { return errSeen })
+		seen <- e.follow(ctx, control.EventsCall{Since: begun}, func(v control.Event) error {
+			if v.Kind == "" {
+				return nil
+			}
+			return errSeen
+		})
 	}()
 	e.add(time.Unix(2, 0), control.EventRun, "x")
 	if err := <-seen; !errors.Is(err, errSeen) {
