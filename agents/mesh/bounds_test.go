@@ -166,3 +166,17 @@ func TestOldGossipReplacesNothing(t *testing.T) {
 		}
 	}
 }
+
+// One agent does not take all circuits of a site that a relay brings.
+func TestNobodyTakesAllCircuitsOfAnother(t *testing.T) {
+	c, now := newContact("a@key", issuer{}, "peer"), time.Unix(1, 0)
+	open := 0
+	for range 2 * relayCircuits {
+		if c.connects("site", now) {
+			open++
+		}
+	}
+	if open != relayCircuits/2 || !c.connects("other", now) || !c.connects("site", now.Add(2*time.Second)) || c.connects("site", now.Add(2*time.Second)) {
+		t.Errorf("%d circuits at once", open)
+	}
+}

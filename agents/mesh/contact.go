@@ -29,7 +29,8 @@ type contact struct {
 	facts facts
 
 	messages, bytes, streams, faults, stale bucket
-	sent                                    bucket // messages that it takes
+	sent                                    bucket              // messages that it takes
+	circuits                                map[peer.ID]*bucket // relayed here to others
 	gossip                                  map[string]*author
 	reading                                 map[libp2pprotocol.ID]*reading
 }
@@ -167,6 +168,19 @@ func (c *contact) spend(b *bucket, n float64, now time.Time, r Rate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return b.take(now, n, r)
+}
+
+// connects charges a relayed connection to a peer.
+func (c *contact) connects(to peer.ID, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.circuits[to] == nil {
+		if len(c.circuits) >= MaxRelayed || c.circuits == nil {
+			c.circuits = map[peer.ID]*bucket{}
+		}
+		c.circuits[to] = &bucket{}
+	}
+	return c.circuits[to].take(now, 1, Rate{PerSecond: 0.5, Burst: relayCircuits / 2})
 }
 
 // admitGossip reports whether a message of n bytes with a sequence number is new, and

@@ -271,9 +271,10 @@ func (r *reach) serves() bool {
 // AllowReserve admits agents that have shown a valid credential.
 func (r *reach) AllowReserve(id peer.ID, _ ma.Multiaddr) bool { return r.ep.contacts.ofPeer(id) != nil }
 
-// AllowConnect admits agents that have shown a valid credential.
+// AllowConnect admits agents that have shown a valid credential. None takes all circuits of another.
 func (r *reach) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {
-	return r.ep.contacts.ofPeer(from) != nil && r.ep.contacts.ofPeer(to) != nil
+	c := r.ep.contacts.ofPeer(from)
+	return c != nil && r.ep.contacts.ofPeer(to) != nil && c.connects(to, time.Now())
 }
 
 // candidates sends the connected agents that relay, for as long as the library wants
