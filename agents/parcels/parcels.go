@@ -126,11 +126,12 @@ func check(q control.UploadCall) error {
 	return protocol.CheckPath(q.Path)
 }
 
-// appendTo writes a piece behind the others of its upload.
+// appendTo writes a piece behind the others of its upload. The last one may come again: its sender may
+// have lost the answer.
 func appendTo(root *os.Root, half string, q control.UploadCall) error {
-	flags := os.O_WRONLY
+	flags := os.O_RDWR
 	if q.At == 0 {
-		flags |= os.O_CREATE | os.O_EXCL
+		flags |= os.O_CREATE
 	}
 	f, err := root.OpenFile(half, flags, 0o600)
 	if err != nil {
@@ -139,6 +140,12 @@ func appendTo(root *os.Root, half string, q control.UploadCall) error {
 	switch end, err := f.Seek(0, io.SeekEnd); {
 	case err != nil:
 		return errors.Join(err, f.Close())
+	case end > q.At && end == q.At+int64(len(q.Data)):
+		there := make([]byte, len(q.Data))
+		if _, err := f.ReadAt(there, q.At); err == nil && bytes.Equal(there, q.Data) {
+			return f.Close()
+		}
+		fallthrough
 	case end != q.At:
 		return errors.Join(exit.Fail(exit.Usage, "begin the upload again", "%s: a piece for byte %d came when %d bytes were there", q.Path, q.At, end), f.Close())
 	}

@@ -27,6 +27,8 @@ func TestPiecesBecomeAFile(t *testing.T) {
 	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Needed: nobody}
 	for i, q := range []control.UploadCall{
 		{Data: []byte("#!/bin/sh\n")},
+		{Data: []byte("#!/bin/sh\n")}, // its answer was lost
+		{At: 10, Data: []byte("echo ")},
 		{At: 10, Data: []byte("echo ")},
 		{At: 15, Data: []byte("on\n"), Last: true},
 	} {
