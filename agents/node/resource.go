@@ -131,6 +131,9 @@ func (r *Resource) with(ctx context.Context, f func(now time.Time, role *resourc
 }
 
 func (r *Resource) check(ctx context.Context, q control.CheckCall) ([]message.QuoteLine, error) {
+	if q.Rounds < 1 {
+		return nil, exit.Fail(exit.Usage, "", "rounds %d: want 1 or more", q.Rounds)
+	}
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
 	for {
@@ -140,7 +143,7 @@ func (r *Resource) check(ctx context.Context, q control.CheckCall) ([]message.Qu
 			lines, failed = role.Check(now, []byte(q.Document), q.Rounds)
 		})
 		if err != nil || !errors.Is(failed, resource.ErrNotReady) {
-			return lines, errors.Join(failed, err)
+			return lines, errors.Join(exit.WithCode(exit.Usage, failed), err)
 		}
 		if !agents.Pause(ctx, 50*time.Millisecond) {
 			return nil, exit.Fail(exit.Failed, "", "the batch system did not report its state within %s", queueTime)
