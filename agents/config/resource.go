@@ -266,12 +266,6 @@ func claimsDir() string {
 	return "/var/lib/ramp/claims"
 }
 
-// presenceTTL is how long a presence is valid: three lost heartbeats and a little more, but
-// at least the default.
-func presenceTTL(heartbeat Span) time.Duration {
-	return max(protocol.PresenceTTL, 7*time.Duration(heartbeat)/2)
-}
-
 // Role converts the section for the role.
 func (r *Resource) Role(cred *identity.Credential, cores int, heartbeat Span) (resource.Config, error) {
 	start, err := protocol.ParseCredits(r.StartPrice)
@@ -303,7 +297,7 @@ func (r *Resource) Role(cred *identity.Credential, cores int, heartbeat Span) (r
 		},
 		Horizon: time.Duration(r.Horizon), Lead: time.Duration(r.Lead), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, BuyerReserves: r.BuyerReserves, Heartbeat: time.Duration(heartbeat),
 	}
-	cfg.TTL = presenceTTL(heartbeat)
+	cfg.TTL = max(protocol.PresenceTTL, 7*time.Duration(heartbeat)/2)
 	cfg.Overbook, cfg.BrokenPerMille = r.Forecast.Overbook, r.Forecast.Broken
 	if r.Cancel.Before != nil {
 		cfg.Cancellation = reserve.CancelPolicy{Allowed: true, Before: time.Duration(*r.Cancel.Before), FeePerMille: r.Cancel.FeePerMille}

@@ -1,7 +1,6 @@
 package mesh
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -97,16 +96,6 @@ func (c card) holder(t Trust, id peer.ID, at time.Time) (protocol.AgentID, issue
 	}
 	name := sha256.Sum256(p.Chain[len(p.Chain)-1].RawIssuer)
 	return p.ID, issuer(name[:16]), nil
-}
-
-// isLater reports whether one certificate was issued after another.
-func isLater(der, than []byte) bool {
-	if bytes.Equal(der, than) {
-		return false
-	}
-	x, err1 := x509.ParseCertificate(der)
-	y, err2 := x509.ParseCertificate(than)
-	return err1 == nil && err2 == nil && x.NotBefore.After(y.NotBefore)
 }
 
 // peerOf is the peer that holds a certificate's key.

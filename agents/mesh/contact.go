@@ -49,11 +49,6 @@ type facts struct {
 	greeted bool    // it has received this agent's presence in that way
 }
 
-// isNewSeller reports whether this is a seller whose first presence arrived within HearerGrace.
-func (f facts) isNewSeller(now time.Time) bool {
-	return f.kind == protocol.KindResource && now.Before(f.since.Add(HearerGrace))
-}
-
 // author is the record of one contact's gossip on a topic.
 type author struct {
 	allowance, load bucket

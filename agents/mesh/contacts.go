@@ -147,7 +147,7 @@ func (cs *contacts) newSellers(now time.Time) []protocol.AgentID {
 	defer cs.mu.Unlock()
 	var ids []protocol.AgentID
 	for id, c := range cs.peers {
-		if c.current().isNewSeller(now) && cs.connected(id) {
+		if f := c.current(); f.kind == protocol.KindResource && now.Before(f.since.Add(HearerGrace)) && cs.connected(id) {
 			ids = append(ids, c.agent)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/framing"
 	"ramp/protocol"
+	"ramp/protocol/identity"
 )
 
 // endpoint owns this agent's libp2p host, the contacts that it has verified and the
@@ -195,7 +196,7 @@ func (e *endpoint) verify(id peer.ID, encoded []byte, gossiped bool) (*contact, 
 	if err != nil {
 		return nil, err
 	}
-	if c := e.contacts.ofPeer(id); gossiped && c != nil && !isLater(shown.chain[0], c.current().chain[0]) {
+	if c := e.contacts.ofPeer(id); gossiped && c != nil && !identity.IsLater(shown.chain[0], c.current().chain[0]) {
 		if c.agent != agent {
 			return nil, fmt.Errorf("%s: it is %s now", agent, c.agent)
 		}

@@ -136,7 +136,8 @@ func (e *endpoint) direct(ctx context.Context, id peer.ID) int64 {
 	defer cancel()
 	look := time.NewTicker(relaySearch)
 	defer look.Stop()
-	for e.host.Network().Connectedness(id) == network.Limited && e.isNew(id) {
+	isNew := func(c network.Conn) bool { return time.Since(c.Stat().Opened) < directTime } // a path may still be punched
+	for e.host.Network().Connectedness(id) == network.Limited && slices.ContainsFunc(e.host.Network().ConnsToPeer(id), isNew) {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
@@ -144,11 +145,6 @@ func (e *endpoint) direct(ctx context.Context, id peer.ID) int64 {
 		}
 	}
 	return carries(e.host.Network().ConnsToPeer(id))
-}
-
-// isNew reports whether a peer connected so recently that a path may still be punched.
-func (e *endpoint) isNew(id peer.ID) bool {
-	return slices.ContainsFunc(e.host.Network().ConnsToPeer(id), func(c network.Conn) bool { return time.Since(c.Stat().Opened) < directTime })
 }
 
 // carries is what the relayed connections to one peer carry, 0 if one is direct or without a limit.

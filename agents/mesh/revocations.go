@@ -165,18 +165,13 @@ func (r *revocations) adopt(c *contact, b []byte) error {
 		}
 		return fmt.Errorf("revocation lists of %s: %w", c.agent, err)
 	}
-	c.showLists(sha256.Sum256(b))
+	c.mu.Lock()
+	c.facts.lists = sha256.Sum256(b)
+	c.mu.Unlock()
 	if changed {
 		r.ep.cfg.Log.Info("newer revocation lists", "from", c.agent)
 		r.ep.recheck()
 		r.tell()
 	}
 	return nil
-}
-
-// showLists remembers which lists a contact has.
-func (c *contact) showLists(v version) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.facts.lists = v
 }

@@ -201,7 +201,10 @@ func ServeBank(ctx context.Context, path, store string, logTo io.Writer) error {
 // serveOnce runs the bank until the context is done or another may lead.
 func (b *Bank) serveOnce(ctx context.Context) (again bool, err error) {
 	b.Run(context.WithoutCancel(ctx))
-	b.warnTrouble(ctx)
+	policies, err := b.Books.Policies(ctx, struct{}{})
+	if t := TroubleIn(policies); err == nil && t.Words != "" { // it outlives restarts
+		b.Log.Warn(t.Words, "do", t.Help)
+	}
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b.wg.Go(func() {
@@ -244,14 +247,6 @@ func TroubleIn(v control.PoliciesView) Trouble {
 		}
 	}
 	return Trouble{}
-}
-
-// warnTrouble logs trouble that outlives restarts.
-func (b *Bank) warnTrouble(ctx context.Context) {
-	v, err := b.Books.Policies(ctx, struct{}{})
-	if t := TroubleIn(v); err == nil && t.Words != "" {
-		b.Log.Warn(t.Words, "do", t.Help)
-	}
 }
 
 // behind returns the time of the last entry if the clock must have been set back since,

@@ -114,7 +114,9 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
 	federated.Sites{Runner: r.Runner, Self: r.Cred.ID}.Routes(mux)
-	control.Drain.Answer(mux, r.drain)
+	control.Drain.Answer(mux, func(ctx context.Context, q control.DrainCall) (message.ResourceStatus, error) {
+		return r.act(ctx, func(now time.Time, role *resource.Role) protocol.Output { return role.Drain(now, q.Why) })
+	})
 	control.Resume.Answer(mux, r.resume)
 	control.SignedParts.Answer(mux, r.signed)
 	h := ownAccounts{self: r.Cred.ID, runner: r.Runner, pending: r.pending, banks: r.ownBanks}
@@ -205,10 +207,6 @@ func ServeAgent(ctx context.Context, path string, trust bool, log *slog.Logger, 
 
 func (r *Resource) status(ctx context.Context, _ struct{}) (message.ResourceStatus, error) {
 	return r.act(ctx, func(time.Time, *resource.Role) protocol.Output { return protocol.Output{} })
-}
-
-func (r *Resource) drain(ctx context.Context, q control.DrainCall) (message.ResourceStatus, error) {
-	return r.act(ctx, func(now time.Time, role *resource.Role) protocol.Output { return role.Drain(now, q.Why) })
 }
 
 func (r *Resource) resume(ctx context.Context, _ struct{}) (message.ResourceStatus, error) {

@@ -49,7 +49,10 @@ func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, con
 	control.Order.Answer(mux, u.ordered)
 	control.Trace.Answer(mux, u.trace)
 	control.SignedParts.Answer(mux, signed)
-	u.runRoutes(mux)
+	control.Runs.Answer(mux, func(_ context.Context, q control.LastCall) ([]message.Run, error) {
+		return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
+	})
+	control.Run.Answer(mux, u.showRun)
 }
 
 // list are the last purchases, the oldest of them first.

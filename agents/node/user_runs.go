@@ -14,7 +14,6 @@ import (
 	"ramp/agents/hub"
 	"ramp/agents/mesh"
 	"ramp/agents/parcels"
-	"ramp/agents/recent"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -25,14 +24,6 @@ type userRuns struct {
 	userAgent
 	runs *hub.Hub[message.Run]
 	mesh *mesh.Mesh
-}
-
-// runRoutes answers what the journal alone knows of runs.
-func (u userRecords) runRoutes(mux *http.ServeMux) {
-	control.Runs.Answer(mux, func(_ context.Context, q control.LastCall) ([]message.Run, error) {
-		return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
-	})
-	control.Run.Answer(mux, u.showRun)
 }
 
 func (u userRuns) routes(mux *http.ServeMux) {

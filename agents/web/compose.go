@@ -169,7 +169,7 @@ func fillProgram(values url.Values, p message.Program) (more string) {
 // composeCheck judges the fields while they are filled in.
 func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error) {
 	v := view{Part: true}
-	if !filled(r.PostForm) {
+	if f := r.PostForm; f.Get("document")+f.Get("cores")+f.Get("wall")+f.Get("within")+f.Get("max-price")+f.Get("nodes") == "" {
 		v.Blocks = []block{{Note: &note{Text: "Needed: cores, wall time, and how soon it must end."}}}
 		return v, nil
 	}
@@ -182,10 +182,6 @@ func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error
 	}
 	v.Blocks = []block{{Note: &note{Kind: "good", Text: requestWords(c.doc)}}}
 	return v, nil
-}
-
-func filled(form url.Values) bool {
-	return form.Get("document")+form.Get("cores")+form.Get("wall")+form.Get("within")+form.Get("max-price")+form.Get("nodes") != ""
 }
 
 // requestWords say what a request asks for.

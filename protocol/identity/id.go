@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base32"
@@ -48,4 +49,14 @@ func agentName(cn string) string {
 func notInName(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 	return !letter && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+}
+
+// IsLater reports whether one certificate, in DER, was issued after another.
+func IsLater(der, than []byte) bool {
+	if bytes.Equal(der, than) {
+		return false
+	}
+	x, err1 := x509.ParseCertificate(der)
+	y, err2 := x509.ParseCertificate(than)
+	return err1 == nil && err2 == nil && x.NotBefore.After(y.NotBefore)
 }

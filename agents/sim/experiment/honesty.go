@@ -27,7 +27,9 @@ func variants() []variant {
 		{"honest", "everybody follows the rule", nil, false, workRounds, 100},
 		{"posted", "every seller posts the middle of its band; one round", post, true, 1, 100},
 		{"shade", "every fourth seller pretends that its minimum is the middle of its band", shade, false, workRounds, 100},
-		{"snipe", "every fourth seller bids in the last round only", snipe, false, workRounds, 100},
+		{"snipe", "every fourth seller bids in the last round only", func(s *seller, _ []seller) {
+			s.twist = func(r agents.Role, self protocol.AgentID) agents.Role { return sniper{r, self} }
+		}, false, workRounds, 100},
 		{"collude", "every fourth seller belongs to a ring that never bids below its highest minimum", collude, false, workRounds, 100},
 		{"free-ride", "every fourth seller undercuts the current price by almost nothing", ride, false, workRounds, 100},
 		{"overstate", "users open at one and a half times their price", nil, false, workRounds, 150},
@@ -47,10 +49,6 @@ func collude(s *seller, ring []seller) {
 		s.band.Min = max(s.band.Min, other.band.Min)
 	}
 	s.band.Start = max(s.band.Start, s.band.Min)
-}
-
-func snipe(s *seller, _ []seller) {
-	s.twist = func(r agents.Role, self protocol.AgentID) agents.Role { return sniper{r, self} }
 }
 
 // sniper is a seller that claims that it cannot bid before the last round.

@@ -201,16 +201,11 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 	case x.Count(sweep.Waiting) > 0:
 		x.barren++
 		x.tradeAt = now.Add(min(tradeFirst<<min(x.barren, 8), tradeMost))
-	case x.awaiting():
+	case slices.ContainsFunc(x.Sites(), func(v sweep.SiteView) bool { return v.Silent && v.Assigned > 0 }): // tasks wait for a site that is silent
 		x.tradeAt = now.Add(awaited)
 	}
 	x.row.Offers = x.Sweep.Offers()
 	return protocol.Output{Save: []protocol.Record{x.save()}, WakeAt: now}
-}
-
-// awaiting reports whether tasks wait for a site that is silent.
-func (x *live) awaiting() bool {
-	return slices.ContainsFunc(x.Sites(), func(v sweep.SiteView) bool { return v.Silent && v.Assigned > 0 })
 }
 
 // offered are the offers of a trade by lane.

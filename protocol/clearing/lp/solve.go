@@ -19,7 +19,7 @@ func (s *Simplex) Solve(cutoff float64, limit int) Outcome {
 		if r < 0 {
 			return s.confirm(&tries)
 		}
-		if s.Work >= limit || s.dear(cutoff) {
+		if s.Work >= limit || len(s.f.etas)%8 == 7 && s.Objective() > cutoff {
 			return Stopped
 		}
 		switch s.iterate(r) {
@@ -32,11 +32,6 @@ func (s *Simplex) Solve(cutoff float64, limit int) Outcome {
 			}
 		}
 	}
-}
-
-// dear reports whether the objective exceeds the cutoff. It looks now and then.
-func (s *Simplex) dear(cutoff float64) bool {
-	return len(s.f.etas)%8 == 7 && s.Objective() > cutoff
 }
 
 // confirm computes everything anew, and reports whether the basis is still optimal.

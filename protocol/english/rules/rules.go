@@ -93,10 +93,6 @@ type user struct {
 	key, level *yaml.Node
 }
 
-func keys() []string {
-	return []string{"levels", "users", "sites", "alpha", "gamma", "minimum", "length", "mean", "poll", "transfer"}
-}
-
 func (r *reader) key(key, value *yaml.Node) {
 	switch key.Value {
 	case "levels":
@@ -129,7 +125,7 @@ func (r *reader) key(key, value *yaml.Node) {
 			}
 		})
 	default:
-		r.Unknown(key, keys())
+		r.Unknown(key, []string{"levels", "users", "sites", "alpha", "gamma", "minimum", "length", "mean", "poll", "transfer"})
 	}
 }
 
