@@ -234,14 +234,14 @@ const (
 	CountsGroup = "group"
 )
 
-// MaxID bounds the ID of a purchase, in bytes.
+// MaxID bounds the ID of a purchase that its owner chooses, in bytes.
 const MaxID = 64
 
 var idLetters = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// ValidID reports whether a caller may choose an ID: 1 to MaxID letters, digits, '.', '_' or '-'.
-func ValidID(id string) bool {
-	return idLetters.MatchString(id) && len(id) <= MaxID && !protocol.IsQuote(id)
+// ValidID reports whether a caller may choose an ID: 1 to most letters, digits, '.', '_' or '-'.
+func ValidID(id string, most int) bool {
+	return idLetters.MatchString(id) && len(id) <= most && !protocol.IsQuote(id)
 }
 
 // SweepCall orders a sweep.

@@ -246,8 +246,8 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if q.Options.QuoteOnly != protocol.IsQuote(q.ID) {
 		return exit.Fail(exit.Usage, "", "id %q: the IDs of quotes begin with %q, and no others do", q.ID, protocol.QuotePrefix)
 	}
-	if !control.ValidID(strings.TrimPrefix(q.ID, protocol.QuotePrefix)) {
-		return exit.Fail(exit.Usage, "", "id %q: want 1..%d letters, digits, '.', '_' or '-'", protocol.Clip(q.ID), control.MaxID)
+	if !control.ValidID(strings.TrimPrefix(q.ID, protocol.QuotePrefix), protocol.MaxName) { // a counter-offer's has more letters
+		return exit.Fail(exit.Usage, "", "id %q: want 1..%d letters, digits, '.', '_' or '-'", protocol.Clip(q.ID), protocol.MaxName)
 	}
 	if o := q.Options.Objective; o != 0 {
 		if _, err := protocol.ParseObjective(o.String()); err != nil {
@@ -269,11 +269,10 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 		if err != nil || !last.Done || n > again.MaxBids || !again.Lost(last.Purchase) {
 			return err
 		}
-		records := again.Records{Journal: u.journal, Owners: u.owners}
-		if later := records.LastBid(first); q.Resume && later != last.Purchase.ID {
-			return u.goOn(ctx, later, send)
-		}
 		next, ok := again.Next(time.Now(), first, n, q, last.Purchase)
+		if later := (again.Records{Journal: u.journal, Owners: u.owners}).LastBid(first); !ok && q.Resume && later != last.Purchase.ID {
+			return u.goOn(ctx, later, send) // it was bid for while there was time
+		}
 		if !ok || last.Purchase.Created.After(began) && !agents.Pause(ctx, again.Pause(n)) {
 			return send(last)
 		}

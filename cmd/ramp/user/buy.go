@@ -145,7 +145,7 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	case o.maxWait < 0:
 		return opt, exit.Fail(exit.Usage, "", "--max-wait %s: want more than zero", o.maxWait)
 	}
-	if o.id != "" && !control.ValidID(o.id) {
+	if o.id != "" && !control.ValidID(o.id, control.MaxID) {
 		return opt, exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, control.MaxID, protocol.QuotePrefix)
 	}
 	if o.mode != "" {

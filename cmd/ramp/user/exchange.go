@@ -35,7 +35,7 @@ carried out once, ever.`,
 					return err
 				}
 			}
-			if q.ID != "" && !control.ValidID(q.ID) {
+			if q.ID != "" && !control.ValidID(q.ID, control.MaxID) {
 				return exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-'", q.ID, control.MaxID)
 			}
 			return runExchange(c, q)

@@ -52,7 +52,7 @@ func noteBuy(dir, order, id string) (*pendingBuy, error) {
 	}
 	var b [maxBuyNote]byte
 	n, _ := f.ReadAt(b[:], 0) // a short one is new, or was cut off by a crash
-	if there, whole := strings.CutSuffix(string(b[:n]), "\n"); whole && control.ValidID(there) {
+	if there, whole := strings.CutSuffix(string(b[:n]), "\n"); whole && control.ValidID(there, control.MaxID) {
 		p.id, p.old = there, true
 		return p, nil
 	}
