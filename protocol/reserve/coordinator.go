@@ -285,7 +285,7 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 	}
 	key := protocol.BidKey{Seller: m.Sender, Offer: offer}
 	wantsVoucher := slices.ContainsFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeVoucher })
-	c.votes.answered(key, !wantsVoucher)
+	c.votes.answered(key, !wantsVoucher || again)
 	if b := c.votes.find(key); b != nil && b.vote == nil {
 		if wantsVoucher && b.vouched && !again {
 			return protocol.Output{} // repeated: it has been asked with one since

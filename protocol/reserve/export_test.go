@@ -53,3 +53,13 @@ func KeepVoids(size, n, buyers int) (deleted []string, left, all int) {
 	}
 	return deleted, vs.users["u0"], vs.bytes
 }
+
+// OutAfterRefusal reports whether a seller gets no more questions that refuses, with a code, to hold an
+// offer that is in no set any more.
+func OutAfterRefusal(inReplyTo string, code protocol.Code) bool {
+	cfg, key := &CoordinatorConfig{}, protocol.BidKey{Seller: "s", Offer: "o"}
+	c := &Coordinator{cfg: cfg, state: Voting, votes: newElection(cfg)}
+	c.votes.owed[key] = &ballot{}
+	c.refused(time.Unix(1, 0), protocol.Message{Sender: "s", InReplyTo: inReplyTo}, []protocol.Reason{{Code: code}})
+	return c.votes.out["s"]
+}
