@@ -3,6 +3,7 @@ package user
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"ramp/protocol"
@@ -66,4 +67,14 @@ func OverRuns(now time.Time, ids []string) (kept []string, most int) {
 		r.launch(now.Add(time.Duration(i)), message.Run{ID: id, Created: now.Add(time.Duration(i)), Units: []message.RunUnit{{Status: message.LaunchStatus{Stage: message.StageFailed}}}})
 	}
 	return slices.Sorted(maps.Keys(r.by)), maxRuns
+}
+
+// FollowPaid is which paid purchases, whose slots end at these times, are followed after a restart.
+func FollowPaid(now time.Time, ends []time.Time) map[int]bool {
+	u, followed := usage{followed: newFollowed()}, map[int]bool{}
+	for i, end := range ends {
+		row := &Row{Purchase: Purchase{ID: strconv.Itoa(i), Settled: true, Contract: protocol.ContractID(strconv.Itoa(i)), Units: []Unit{{State: StateSettled, End: end}}}}
+		followed[i] = len(u.follow(now, row, true).Save) == 0 && u.followed.by[row.Contract] != nil
+	}
+	return followed
 }

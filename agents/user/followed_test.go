@@ -62,6 +62,29 @@ func TestWhatIsFollowedStaysInOrder(t *testing.T) {
 	})
 }
 
+// The bank is asked once more about slots that ended while the agent was away, but those leave room for
+// slots to come.
+func TestPastPurchasesLeaveRoomForOthers(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	ends := []time.Time{now.Add(-30 * 24 * time.Hour)}
+	const old, open = 6000, 3000
+	for range old {
+		ends = append(ends, now.Add(-time.Hour))
+	}
+	for range open {
+		ends = append(ends, now.Add(time.Hour))
+	}
+	followed := user.FollowPaid(now, ends)
+	if !followed[1] || followed[0] || followed[old] {
+		t.Errorf("of an hour ago: the first %v, the last %v; of a month ago %v", followed[1], followed[old], followed[0])
+	}
+	for i := old + 1; i <= old+open; i++ {
+		if !followed[i] {
+			t.Fatalf("number %d of those to come is not followed", i-old)
+		}
+	}
+}
+
 // The oracle keeps the end of each contract, and looks at all of them.
 func TestContractsAreKeptUntilTheyEnd(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)

@@ -78,20 +78,24 @@ func (r *usage) follow(now time.Time, row *Row, restored bool) protocol.Output {
 		return protocol.Output{}
 	}
 	f := &following{row: row, paid: p.Mode == "" || p.Mode == protocol.ModeOnReservation}
-	if n := len(r.followed.by); n >= maxFollowed || f.paid && n >= maxPaid {
+	n, last := len(r.followed.by), askLast
+	switch {
+	case n >= maxFollowed || f.paid && n >= maxPaid:
 		return protocol.Output{}
+	case n >= maxPaid/2: // those that have ended leave room for others
+		last = 0
 	}
 	for _, u := range p.Units {
 		switch {
 		case !open(u):
 		case f.paid:
-			f.ends = protocol.Later(f.ends, u.End.Add(askLast))
+			f.ends = protocol.Later(f.ends, u.End.Add(last))
 		default:
 			f.askAt = protocol.Earlier(f.askAt, u.End.Add(askAfter))
 		}
 	}
 	switch {
-	case f.paid && restored && now.Sub(f.ends) < askPast:
+	case f.paid && restored && (f.ends.After(now) || last > 0 && now.Sub(f.ends) < askPast):
 		f.askAt, f.ends = now, protocol.Later(f.ends, now.Add(2*askSoon))
 	case f.paid && !f.ends.After(now):
 		return protocol.Output{} // long over
