@@ -79,7 +79,9 @@ func (e *enroller) admit(ctx context.Context, a mesh.Applicant) (answer []byte, 
 		return got.Encode(), false
 	}
 	e.node.Log.Warn("refused a newcomer", "why", err)
-	return refusedAnswer(err).Encode(), isWrong(err)
+	var r *ledger.Refusal // such as no honest newcomer gets
+	wrong = errors.As(err, &r) && (r.Code == protocol.CodeUnknown || r.Code == protocol.CodeMalformed || r.Code == protocol.CodeSignature)
+	return refusedAnswer(err).Encode(), wrong
 }
 
 // refusedAnswer passes a refusal on; about other errors it says only that there was one.
@@ -89,12 +91,6 @@ func refusedAnswer(err error) invitation.Answer {
 		return invitation.Answer{Refused: r.Code, Note: r.Note}
 	}
 	return invitation.Answer{Refused: protocol.CodeUnavailable, Note: "the bank cannot let anybody in just now"}
-}
-
-// isWrong reports whether no honest newcomer makes such a request.
-func isWrong(err error) bool {
-	var r *ledger.Refusal
-	return errors.As(err, &r) && (r.Code == protocol.CodeUnknown || r.Code == protocol.CodeMalformed || r.Code == protocol.CodeSignature)
 }
 
 // answer admits an applicant. The certificate depends only on the ledger's record of the

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"ramp/agents/config"
 	"ramp/agents/control"
@@ -162,6 +163,7 @@ func (b *Bank) backup(_ context.Context, q control.BackupCall) (control.BackupAn
 	if !filepath.IsAbs(q.File) {
 		return control.BackupAnswer{}, exit.Fail(exit.Usage, "", "file %q: want an absolute path", q.File)
 	}
+	_ = b.db.SealHead(time.Now()) // so that it covers all that is copied; without room for it there is a backup too
 	n, err := b.db.Backup(q.File)
 	switch {
 	case errors.Is(err, fs.ErrExist):

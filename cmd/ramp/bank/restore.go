@@ -28,6 +28,7 @@ import (
 type restored struct {
 	control.AuditReport
 	Recovery uint64 `json:"recovery"` // entry that began the recovery; 0: a drill, or it began before
+	Unsigned uint64 `json:"unsigned"` // last entries, behind all heads that the bank has signed
 }
 
 // restoring is a restore in progress. It works on a copy, and the last step makes the copy the
@@ -162,6 +163,8 @@ func (r *restoring) prepare() (found restored, err error) {
 	if found.AuditReport, err = node.AuditLedger(db, r.cred, r.trust, true, true); err != nil {
 		return found, exit.Fail(exit.Failed, "", "%w", err)
 	}
+	head, _ := db.Head()
+	found.Unsigned = found.Log - head.Size
 	if len(found.Bad) > 0 {
 		return found, exit.Fail(exit.Failed, "try an older backup", "the backup is damaged: %s", found.Problems())
 	}
@@ -222,6 +225,9 @@ func printRestored(c *cobra.Command, found restored, file, dir string, drill boo
 	}
 	return cli.Show(c, found, func(w io.Writer) {
 		printAudit(w, found.AuditReport, true)
+		if n := found.Unsigned; n > 0 {
+			fmt.Fprintf(w, "  the bank has signed nothing that covers the last %d entries: whoever had the file may have added to it\n", n)
+		}
 		if drill {
 			fmt.Fprintf(w, "%s can be restored; nothing was changed\n", file)
 			return
