@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/user/sweep/plan"
 )
 
 var update = flag.Bool("update", false, "write docs/CONTROL.md and docs/openapi.json")
@@ -129,12 +130,11 @@ func openAPI() map[string]any {
 		if c.Streams {
 			kind = "application/x-ndjson"
 		}
-		if c.Path == control.Events.Path {
-			kind = "text/event-stream"
-		}
-		answers := map[string]any{
-			"200": map[string]any{"description": c.About, "content": map[string]any{kind: map[string]any{"schema": s.of(c.Answer)}}},
-			"422": map[string]any{"description": "refused", "content": map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeFor[control.CallError]())}}},
+		answersAs := func(kind string) map[string]any {
+			return map[string]any{
+				"200": map[string]any{"description": c.About, "content": map[string]any{kind: map[string]any{"schema": s.of(c.Answer)}}},
+				"422": map[string]any{"description": "refused", "content": map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeFor[control.CallError]())}}},
+			}
 		}
 		p := paths[c.Path]
 		if p == nil {
@@ -144,10 +144,14 @@ func openAPI() map[string]any {
 			before := p["post"].(map[string]any)["responses"].(map[string]any)["200"].(map[string]any)["content"].(map[string]any)
 			first := before[kind].(map[string]any)["schema"]
 			before[kind] = map[string]any{"schema": map[string]any{"anyOf": []any{first, s.of(c.Answer)}}}
+			for _, method := range p {
+				method := method.(map[string]any)
+				method["tags"] = append(method["tags"].([]string), strings.Split(c.Kind.String(), ", ")...)
+			}
 			continue
 		}
 		p["post"] = map[string]any{
-			"summary": c.About, "tags": strings.Split(c.Kind.String(), ", "), "responses": answers,
+			"summary": c.About, "tags": strings.Split(c.Kind.String(), ", "), "responses": answersAs(kind),
 			"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": s.of(c.Question)}}},
 		}
 		if !c.Reads {
@@ -157,7 +161,10 @@ func openAPI() map[string]any {
 		for _, f := range jsonFields(c.Question) {
 			parameters = append(parameters, map[string]any{"name": f.name, "in": "query", "schema": s.of(f.of)})
 		}
-		p["get"] = map[string]any{"summary": c.About, "tags": strings.Split(c.Kind.String(), ", "), "parameters": parameters, "responses": answers}
+		if c.Path == control.Events.Path {
+			kind = "text/event-stream"
+		}
+		p["get"] = map[string]any{"summary": c.About, "tags": strings.Split(c.Kind.String(), ", "), "parameters": parameters, "responses": answersAs(kind)}
 	}
 	return map[string]any{
 		"openapi":    "3.1.0",
@@ -184,7 +191,7 @@ func (s schemas) of(t reflect.Type) map[string]any {
 	case t == reflect.TypeFor[[]byte]():
 		return map[string]any{"type": []string{"string", "null"}, "contentEncoding": "base64"}
 	case t.Implements(reflect.TypeFor[json.Marshaler]()):
-		return marshalled(t)
+		return s.marshalled(t)
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return map[string]any{"type": "string"}
 	}
@@ -206,13 +213,15 @@ func (s schemas) of(t reflect.Type) map[string]any {
 }
 
 // marshalled is the schema of a type that writes itself, by what its zero value writes.
-func marshalled(t reflect.Type) map[string]any {
+func (s schemas) marshalled(t reflect.Type) map[string]any {
 	b, err := json.Marshal(reflect.Zero(t).Interface())
 	switch {
 	case err != nil || len(b) == 0:
 		return map[string]any{}
 	case b[0] == '"':
 		return map[string]any{"type": "string"}
+	case b[0] == '{' && t.Kind() == reflect.Struct:
+		return s.object(t)
 	case b[0] == '{':
 		return map[string]any{"type": "object"}
 	case b[0] == '[':
@@ -234,9 +243,24 @@ func (s schemas) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, f := range jsonFields(t) {
 		properties[f.name] = s.of(f.of)
+		if t == reflect.TypeFor[control.SweepCall]() && f.name == "plan" {
+			properties[f.name] = s.of(reflect.TypeFor[plan.Plan]())
+		}
 		if !f.optional {
 			required = append(required, f.name)
 		}
+	}
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) { // it may write more, or less
+		var written map[string]any
+		if b, err := json.Marshal(reflect.Zero(t).Interface()); err != nil || json.Unmarshal(b, &written) != nil {
+			return map[string]any{"type": "object"}
+		}
+		for key, v := range written {
+			if properties[key] == nil {
+				properties[key] = map[string]any{"type": map[bool]string{true: "number", false: "string"}[reflect.ValueOf(v).Kind() == reflect.Float64]}
+			}
+		}
+		required = []string{}
 	}
 	s[name] = map[string]any{"type": "object", "properties": properties, "required": required}
 	return ref
