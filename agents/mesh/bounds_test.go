@@ -101,7 +101,9 @@ func TestAnotherNameInheritsWhatItsPeerHasSpent(t *testing.T) {
 	if !a.spend(&a.streams, l.Streams.Burst, now, l.Streams) || !a.admitGossip(topicCalls, 7, 1, now, l) {
 		t.Fatal("it has no allowance")
 	}
-	if b := meet("b@key"); b.charge(&b.streams, now, l.Streams) || b.admitGossip(topicCalls, 7, 1, now, l) || !b.admitGossip(topicCalls, 8, 1, now, l) {
+	for a.connects("site", now) {
+	}
+	if b := meet("b@key"); b.charge(&b.streams, now, l.Streams) || b.admitGossip(topicCalls, 7, 1, now, l) || !b.admitGossip(topicCalls, 8, 1, now, l) || b.connects("site", now) {
 		t.Error("another name has allowances of its own")
 	}
 }

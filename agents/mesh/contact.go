@@ -76,10 +76,8 @@ func (c *contact) inherit(before *contact) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	c.messages, c.bytes, c.streams, c.faults, c.stale, c.sent = before.messages, before.bytes, before.streams, before.faults, before.stale, before.sent
-	for topic, a := range before.gossip {
-		kept := *a
-		c.gossip[topic] = &kept
-	}
+	c.gossip, before.gossip = before.gossip, c.gossip // nobody asks the other one any more
+	c.circuits, before.circuits = before.circuits, nil
 }
 
 // show records a card that was verified now.
