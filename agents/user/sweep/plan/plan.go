@@ -219,6 +219,7 @@ func (p *Plan) Check() error {
 	}{
 		{keyCores, int64(p.Cores), 1, maxCores}, {keyWall, int64(p.Wall), 1, int64(rfql.MaxWall)}, {keyDeadline, int64(p.Deadline), 0, int64(rfql.MaxWall)},
 		{keyBudget, int64(p.Budget), 0, math.MaxInt64}, {"at_once", int64(p.AtOnce), 0, MaxTasks}, {keyEqual, int64(p.Equal), 0, 10_000},
+		{keyInputs, int64(len(p.Inputs)), 0, 2 * maxPatterns}, {keyOutputs, int64(len(p.Outputs)), 0, maxPatterns},
 		{"retry_exit", int64(p.RetryExit), 0, maxRetry}, {"retry_site", int64(p.RetrySite), 0, maxRetry},
 	} {
 		if x.is < x.lo || x.is > x.hi {

@@ -414,7 +414,7 @@ func TestAPlanThatWasNotReadIsChecked(t *testing.T) {
 	for _, change := range [][2]string{
 		{"", ""}, {`"with":0},{`, `"with":-1},{`}, {`"with":0},{`, `"with":1},{`}, {`"with":0}]`, `"with":7}]`}, {`"y"`, `"y","z"`}, {`["1","2"]`, `[]`},
 		{`"cores":1`, `"cores":0`}, {`"cores":1`, `"cores":1099511627776`}, {`"wall":6`, `"wall":-6`}, {`"wall":6`, `"deadline":-1,"wall":6`},
-		{`"wall":6`, `"budget":-1,"wall":6`}, {`"wall":6`, `"at_once":-1,"wall":6`}, {"200", "-1"}, {`exit":1`, `exit":-1`}, {`site":5`, `site":101`},
+		{`"wall":6`, `"budget":-1,"wall":6`}, {`"wall":6`, `"at_once":-1,"wall":6`}, {"200", "-1"}, {`"wall":6`, `"outputs":["x"` + strings.Repeat(`,"x"`, 256) + `],"wall":6`}, {`exit":1`, `exit":-1`}, {`site":5`, `site":101`},
 		{`"cost"`, `"zz"`}, {`["true"]`, `[]`}, {`["true"]`, `[""]`}, {`"wall":6`, `"app":"x","wall":6`},
 		{`"wall":6`, `"directory":"../out-${task}","wall":6`}, {`"wall":6`, `"directory":"${a}","wall":6`}, {`"wall":6`, `"directory":"out","wall":6`},
 	} {
