@@ -163,11 +163,11 @@ func (r *restoring) prepare() (found restored, err error) {
 	if found.AuditReport, err = node.AuditLedger(db, r.cred, r.trust, true, true); err != nil {
 		return found, exit.Fail(exit.Failed, "", "%w", err)
 	}
-	head, _ := db.Head()
-	found.Unsigned = found.Log - head.Size
 	if len(found.Bad) > 0 {
 		return found, exit.Fail(exit.Failed, "try an older backup", "the backup is damaged: %s", found.Problems())
 	}
+	head, _ := db.Head()
+	found.Unsigned = found.Log - head.Size
 	found.Recovery, err = r.recover(db)
 	return found, err
 }
