@@ -46,7 +46,7 @@ func WriteJob(w io.Writer, v control.JobView, table func(w io.Writer, rows ...[]
 			rows = append(rows, []string{"  " + b.At.Local().Format("15:04:05.000"), b.Site.Name(), fmt.Sprintf("%.3f", b.Bid), strconv.Itoa(b.Free), victimWords(b.Victims), fmt.Sprintf("%.1f s", b.Transfer), won})
 		}
 		if table(w, rows...); len(a.Bids) == 0 {
-			fmt.Fprintln(w, "  no site can take it now")
+			fmt.Fprintln(w, "  no site has bid")
 		}
 		for _, s := range a.Refused {
 			fmt.Fprintf(w, "  %s won and did not take it\n", s.Name())
@@ -67,7 +67,7 @@ func stateWords(v control.JobView) string {
 	}
 	if v.Heard.IsZero() {
 		s += ", before its home has answered"
-	} else if !v.State.Over() && time.Since(v.Heard) > time.Minute/2 {
+	} else if !v.State.Over() && time.Since(v.Heard) > 30*time.Second {
 		s += ", when its home was last heard: " + words.At(v.Heard)
 	}
 	return s
