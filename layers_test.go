@@ -44,7 +44,7 @@ func table() []layer {
 		{"rfql/jobfile", pure, "", "go.yaml.in/yaml"},
 		{"protocol/acl", pure, "protocol", ""},
 		{"protocol/identity", lockable, "protocol", ""},
-		{"protocol/contract", pure, "protocol protocol/identity", "github.com/go-json-experiment/json"},
+		{"protocol/contract", pure, "protocol protocol/identity", ""},
 		{"protocol/invitation", pure, "protocol protocol/identity", ""},
 		{"protocol/message", pure, "protocol protocol/contract", ""},
 		{"protocol/codec", pure, "protocol protocol/acl protocol/codec/wire protocol/contract protocol/identity protocol/message", "google.golang.org/protobuf"},

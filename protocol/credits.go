@@ -48,16 +48,25 @@ func ParseCredits(s string) (Credits, error) {
 func decimal(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // String prints the shortest exact decimal form: "12", "-3.5", "0.000001".
-func (c Credits) String() string {
-	sign, n := "", uint64(c)
+func (c Credits) String() string { return string(c.Append(nil)) }
+
+// Append appends what String prints.
+func (c Credits) Append(out []byte) []byte {
+	n := uint64(c)
 	if c < 0 {
-		sign, n = "-", -n
+		out, n = append(out, '-'), -n
 	}
-	whole, frac := n/uint64(Credit), n%uint64(Credit)
+	out = strconv.AppendUint(out, n/uint64(Credit), 10)
+	frac := n % uint64(Credit)
 	if frac == 0 {
-		return sign + strconv.FormatUint(whole, 10)
+		return out
 	}
-	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", frac), "0")
+	out = append(out, '.')
+	for unit := uint64(Credit) / 10; frac > 0; unit /= 10 {
+		out = append(out, '0'+byte(frac/unit))
+		frac %= unit
+	}
+	return out
 }
 
 // Cents prints an amount for people with two decimal places. What would read as nothing, below
@@ -76,15 +85,17 @@ func (c Credits) Cents() string {
 }
 
 // MarshalJSON writes the exact decimal number of credits.
-func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
+func (c Credits) MarshalJSON() ([]byte, error) { return c.Append(nil), nil }
 
 // UnmarshalJSON reads a decimal number of credits, bare or quoted, also one such as 5e-05.
 func (c *Credits) UnmarshalJSON(b []byte) error {
 	text := strings.Trim(string(b), `"`)
-	digits, exponent, found := strings.Cut(strings.ToLower(text), "e")
-	if n, err := strconv.Atoi(exponent); found && err == nil && strings.Trim(digits, "-.0123456789") == "" && len(digits) <= 32 && max(n, -n) <= 32 {
-		if r, ok := new(big.Rat).SetString(text); ok {
-			text = strings.TrimSuffix(strings.TrimRight(r.FloatString(64), "0"), ".")
+	if digits, exponent, found := strings.Cut(strings.ToLower(text), "e"); found {
+		n, err := strconv.Atoi(exponent)
+		if err == nil && strings.Trim(digits, "-.0123456789") == "" && len(digits) <= 32 && max(n, -n) <= 32 {
+			if r, ok := new(big.Rat).SetString(text); ok {
+				text = strings.TrimSuffix(strings.TrimRight(r.FloatString(64), "0"), ".")
+			}
 		}
 	}
 	v, err := ParseCredits(text)
