@@ -22,8 +22,6 @@ type Federation struct {
 	MemoryMB int64  `yaml:"memory_mb,omitempty"` // most that suspended jobs may keep; 0: no bound
 }
 
-func suspenders() []string { return []string{"local", "slurm"} }
-
 // ReadRules reads a federation's rules file.
 func ReadRules(path string) (rules.Rules, error) {
 	text, err := os.ReadFile(path)
@@ -50,7 +48,7 @@ func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.C
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.cores %d: want at most local.cores, %d", f.Cores, c.Resource.Local.Cores)
 	case f.MemoryMB < 0:
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.memory_mb %d: want 0 or more", f.MemoryMB)
-	case !slices.Contains(suspenders(), c.Resource.Driver):
+	case !slices.Contains([]string{"local", "slurm"}, c.Resource.Driver):
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: driver %s cannot suspend jobs; local and slurm can", c.Resource.Driver)
 	case c.Resource.Driver == "slurm" && c.Resource.Slurm.HoldBy == string(slurm.HoldJob):
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: want slurm.hold_by: reservation; a program in a placeholder job cannot be suspended")

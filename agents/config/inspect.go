@@ -209,9 +209,9 @@ func inspectLocal(Inspection) ([]Found, []LeftOut, error) {
 	cores := runtime.NumCPU()
 	f := Found{
 		Nodes: 1, Cores: cores, NodeCores: cores, Alike: true, Hold: "a claim that all agents of this machine respect",
-		OS: strings.ToUpper(runtime.GOOS[:1]) + runtime.GOOS[1:], Arch: machineArch(), CPUSpeed: cpuSpeed(),
+		OS: strings.ToUpper(runtime.GOOS[:1]) + runtime.GOOS[1:], Arch: machineArch(), CPUSpeed: kernelNumber("/proc/cpuinfo", "cpu MHz"),
 	}
-	f.RAMPerCore = memoryMB() / cores
+	f.RAMPerCore = kernelNumber("/proc/meminfo", "MemTotal") / 1024 / cores
 	return []Found{f}, nil, nil
 }
 
@@ -224,11 +224,6 @@ func machineArch() string {
 	}
 	return runtime.GOARCH
 }
-
-// memoryMB and cpuSpeed read values of the kernel; 0 if it has none.
-func memoryMB() int { return kernelNumber("/proc/meminfo", "MemTotal") / 1024 }
-
-func cpuSpeed() int { return kernelNumber("/proc/cpuinfo", "cpu MHz") }
 
 // kernelNumber is the whole number after the first "KEY:" of a file.
 func kernelNumber(path, key string) int {

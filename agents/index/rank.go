@@ -67,7 +67,3 @@ func rank(rows []message.IndexRow, objective protocol.Objective, from protocol.C
 func compareLots(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
 }
-
-func compareStarts(a, b ranked) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), compareLots(a, b))
-}

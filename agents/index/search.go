@@ -373,7 +373,7 @@ func (s *Search) shortlists(rows []message.IndexRow) []part {
 		{middle, ofMiddle},
 		{last, ofLast},
 		{rank(rows, s.want.Objective, top, s.want.Rounds, s.salt), ofRamp},
-		{slices.SortedFunc(slices.Values(last), compareStarts), ofOpening},
+		{slices.SortedFunc(slices.Values(last), func(a, b ranked) int { return cmp.Or(cmp.Compare(a.Start, b.Start), compareLots(a, b)) }), ofOpening},
 		{byLot(last, lowest), Shortlist}, // no record tells when a machine is free
 	}
 }

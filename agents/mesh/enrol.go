@@ -53,7 +53,6 @@ const (
 func perNetwork(wider int) Rate {
 	return Rate{PerSecond: 0.5 + 0.25*float64(wider), Burst: float64(64 + 32*wider)}
 }
-func inAll() Rate { return Rate{PerSecond: 20, Burst: 256} }
 
 // enrolment owns the bounds on applicants: requests that are being answered, and
 // requests by network and in total.
@@ -79,7 +78,7 @@ func (n *enrolment) admit(from []netip.Prefix, now time.Time) bool {
 			return false
 		}
 	}
-	return n.all.take(now, 1, inAll())
+	return n.all.take(now, 1, Rate{PerSecond: 20, Burst: 256})
 }
 
 // fine charges networks for a wrong request, even beyond their allowance.

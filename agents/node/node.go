@@ -87,7 +87,7 @@ func Prepare(path string, log *slog.Logger) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		Cfg: s.cfg, Cred: s.cred, trust: s.trust, settings: s, Log: log, pending: newPending(), ready: background.TellReady, writes: newWakeup(), ended: make(chan struct{}),
+		Cfg: s.cfg, Cred: s.cred, trust: s.trust, settings: s, Log: log, pending: &pending{waiting: map[string]chan protocol.Message{}}, ready: background.TellReady, writes: newWakeup(), ended: make(chan struct{}),
 		News: newNews(s.cfg.Kind(), time.Now()), monitor: &monitor{Meters: meters.New(s.cred.ID), agent: s.cred.ID, log: log, peers: func() int { return 0 }},
 	}
 	n.sendEvents = n.News.events.follow

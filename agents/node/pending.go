@@ -28,8 +28,6 @@ type pending struct {
 	last    atomic.Uint64
 }
 
-func newPending() *pending { return &pending{waiting: map[string]chan protocol.Message{}} }
-
 // take passes an answer to the command that awaits it; false: the message is for the role.
 func (p *pending) take(m protocol.Message) bool {
 	tag := m.InReplyTo

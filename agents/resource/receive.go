@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -171,7 +172,7 @@ func (r *Role) unexpected(m protocol.Message) protocol.Output {
 		return protocol.Output{}
 	}
 	t := thread{m.Sender, m.Conversation}
-	if m.Sender.Local() || !wantsAnswer(m.Performative) || r.strange.contains(t) {
+	if m.Sender.Local() || !wantsAnswer(m.Performative) || slices.Contains(r.strange.items, t) {
 		return protocol.Output{}
 	}
 	r.strange.add(t)

@@ -47,8 +47,6 @@ type record struct {
 	promises map[string]promise
 }
 
-func newRecord(bound int) record { return record{bound: bound, promises: map[string]promise{}} }
-
 func (r *record) read(id string, value []byte) error {
 	var p promise
 	if err := json.Unmarshal(value, &p); err != nil {

@@ -72,7 +72,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		quotes: newRing[message.QuoteLine](MaxQuotes), strange: newRing[thread](maxStrange),
 		market: market{calendar: calendar.New(cfg.Properties.Cores, now)},
 		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}}, learner: newLearner(cfg.Learnt),
-		record: newRecord(cfg.BrokenPerMille), receipts: receipts.New(cfg.Credential.ID, cfg.Trust, true),
+		record: record{bound: cfg.BrokenPerMille, promises: map[string]promise{}}, receipts: receipts.New(cfg.Credential.ID, cfg.Trust, true),
 	}
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err

@@ -1,7 +1,5 @@
 package resource
 
-import "slices"
-
 // ring keeps the last limit things.
 type ring[T comparable] struct {
 	items []T
@@ -24,5 +22,3 @@ func (r *ring[T]) add(x T) {
 func (r *ring[T]) all() []T {
 	return append(append(make([]T, 0, len(r.items)), r.items[r.next:]...), r.items[:r.next]...)
 }
-
-func (r *ring[T]) contains(x T) bool { return slices.Contains(r.items, x) }

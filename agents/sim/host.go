@@ -273,7 +273,7 @@ func (h *Host) write() {
 		h.crash(h.world.faults.downtime())
 		return
 	}
-	h.world.plan(h.world.faults.writeTime(), event{kind: written, host: h, life: h.life})
+	h.world.plan(h.world.faults.crashes.Skewed(h.world.faults.faults.Write), event{kind: written, host: h, life: h.life})
 }
 
 // written ends an append and sends the messages that waited for it.

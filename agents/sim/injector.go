@@ -178,8 +178,6 @@ func (in *injector) downtime() time.Duration {
 	return in.crashes.Skewed(in.faults.Down)
 }
 
-func (in *injector) writeTime() time.Duration { return in.crashes.Skewed(in.faults.Write) }
-
 // torn is how much of a frame of n bytes a crash leaves: nothing, a part, or all.
 func (in *injector) torn(n int) int {
 	switch in.crashes.N(3) {

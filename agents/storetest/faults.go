@@ -30,13 +30,10 @@ type FaultyDisk struct {
 	slow time.Duration // added to each flush
 }
 
-// diskCalls are the system calls that a FaultyDisk decides.
-func diskCalls() []uint32 {
-	return []uint32{unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE}
-}
-
 // NewFaultyDisk puts itself between this process and its disk, for as long as it lives.
-func NewFaultyDisk() (*FaultyDisk, error) { return newDisk(0, diskCalls()...) }
+func NewFaultyDisk() (*FaultyDisk, error) {
+	return newDisk(0, unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE)
+}
 
 // SlowDisk makes each flush of this process take longer, for as long as it lives.
 func SlowDisk(flush time.Duration) error {

@@ -17,8 +17,6 @@ import (
 // victimEnv marks the copy of the test that is to be killed.
 const victimEnv = "RAMP_STORETEST_VICTIM"
 
-func victimPath() string { return os.Getenv(victimEnv) }
-
 // kills is how many processes one run kills; window is how many of the last appends
 // the table "recent" holds.
 const (

@@ -32,7 +32,7 @@ type Open func(path string) (Store, error)
 // Run holds a store to its contract. It must be called once, directly from a
 // test function, because it starts that test again in processes that it kills.
 func Run(t *testing.T, open Open) {
-	if path := victimPath(); path != "" {
+	if path := os.Getenv(victimEnv); path != "" {
 		appendUntilKilled(t, open, path)
 		return
 	}

@@ -26,12 +26,10 @@ func (s userPages) jobs(ctx context.Context, r *http.Request) (view, error) {
 		Empty: "No job was offered to a federation. 'ramp submit --level NAME' offers one.", More: older("/jobs", list, func(v control.JobView) string { return v.ID }),
 	}
 	for _, v := range slices.Backward(list) {
-		t.Rows = append(t.Rows, []cell{to(jobPath(v.ID), cmp.Or(v.Name, v.ID)).and(short(v.ID)), state(string(v.State)).and(v.Why), txt(v.Level), moment(v.Created), num(modulesOf(v.Modules)), txt(name(v.Site))})
+		t.Rows = append(t.Rows, []cell{to("/job/"+url.PathEscape(v.ID), cmp.Or(v.Name, v.ID)).and(short(v.ID)), state(string(v.State)).and(v.Why), txt(v.Level), moment(v.Created), num(modulesOf(v.Modules)), txt(name(v.Site))})
 	}
 	return view{Title: "Federation", Every: true, Blocks: []block{{Table: t}}}, err
 }
-
-func jobPath(id string) string { return "/job/" + url.PathEscape(id) }
 
 func modulesOf(m control.JobModules) string {
 	text := fmt.Sprintf("%d to %s", m.Least, words.Plural(m.Most, "module"))

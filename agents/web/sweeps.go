@@ -51,7 +51,7 @@ func (s userPages) sweep(ctx context.Context, r *http.Request) (view, error) {
 		{"Waiting", txt(words.Plural(v.Tasks.Waiting, "task"))}, {"Running", txt(words.Plural(v.Tasks.Running, "task"))}, {"Failed", txt(words.Plural(v.Tasks.Failed, "task"))},
 	}}}
 	for _, verb := range verbsOf(v) {
-		out.Blocks = append(out.Blocks, block{Form: &form{Action: "/sweep/set", Submit: sentenceCase(string(verb)), Danger: verb == message.SweepKill, Fields: []field{hidden("id", v.ID), hidden("verb", string(verb))}}})
+		out.Blocks = append(out.Blocks, block{Form: &form{Action: "/sweep/set", Submit: strings.TrimSuffix(sentence(string(verb)), "."), Danger: verb == message.SweepKill, Fields: []field{hidden("id", v.ID), hidden("verb", string(verb))}}})
 	}
 	out.Blocks = append(out.Blocks, block{Table: sweepSites(v)}, block{Table: sweepTasks(tasks, v)})
 	return out, nil
@@ -69,8 +69,6 @@ func verbsOf(v message.Sweep) (list []message.SweepVerb) {
 	}
 	return list
 }
-
-func sentenceCase(s string) string { return strings.TrimSuffix(sentence(s), ".") }
 
 func sweepSites(v message.Sweep) *table {
 	t := &table{Caption: "Sites of the sweep", Heads: heads("Site", "Price#", "Cost of a task#", "Rate#", "Done#", "Running#", "Failed#", "Spent#", "Left out")}

@@ -59,7 +59,7 @@ func readFile(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 		err = fmt.Errorf("damaged: it has %d bytes and should have %d pages of %d", info.Size(), w.high, w.size)
 		return nil, nil, nil, errors.Join(err, f.Close())
 	}
-	w.seen = newPageSet(w.high)
+	w.seen = make(pageSet, w.high/8+1)
 	return f, meta, w, nil
 }
 
@@ -184,8 +184,6 @@ func (w *pageWalk) mark(id uint64) error {
 
 // pageSet has a bit for each page.
 type pageSet []byte
-
-func newPageSet(pages uint64) pageSet { return make(pageSet, pages/8+1) }
 
 func (s pageSet) has(id uint64) bool { return s[id/8]&(1<<(id%8)) != 0 }
 func (s pageSet) add(id uint64)      { s[id/8] |= 1 << (id % 8) }

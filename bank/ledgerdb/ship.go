@@ -31,7 +31,7 @@ func (db *DB) finish(tx *boltfile.Tx, l *logbook, records []protocol.Record, sea
 	}
 	var head []byte
 	if sealed {
-		head = openBook(tx.Tx).headAt(l.heads)
+		head = openBook(tx.Tx).log.Bucket([]byte(headsBucket)).Get(binary.BigEndian.AppendUint64(nil, l.heads))
 	}
 	note, err := db.ship(records, head)
 	if err != nil {
@@ -42,11 +42,6 @@ func (db *DB) finish(tx *boltfile.Tx, l *logbook, records []protocol.Record, sea
 		return err
 	}
 	return l.store(tx)
-}
-
-// headAt is a signed head, or nil.
-func (b book) headAt(number uint64) []byte {
-	return b.log.Bucket([]byte(headsBucket)).Get(binary.BigEndian.AppendUint64(nil, number))
 }
 
 // Apply saves shipped records and their head (or nil), which must belong to the log with

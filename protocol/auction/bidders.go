@@ -62,7 +62,7 @@ func (bs *bidders) await(called []protocol.AgentID, gossiped bool) {
 		return
 	}
 	due := func(id protocol.AgentID) bool { return bs.timing.Due(id) || bs.lastChance(id) }
-	for _, punctual := range []func(protocol.AgentID) bool{due, anybody} {
+	for _, punctual := range []func(protocol.AgentID) bool{due, func(protocol.AgentID) bool { return true }} {
 		for _, id := range called {
 			if punctual(id) {
 				bs.byID[id].due = true
@@ -74,8 +74,6 @@ func (bs *bidders) await(called []protocol.AgentID, gossiped bool) {
 		}
 	}
 }
-
-func anybody(protocol.AgentID) bool { return true }
 
 // missed remembers the sellers that were due and did not answer the round.
 func (bs *bidders) missed(round int) {

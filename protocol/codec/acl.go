@@ -3,6 +3,7 @@ package codec
 import (
 	"ramp/protocol"
 	"ramp/protocol/acl"
+	"reflect"
 )
 
 // The language and ontology of content from ToACL.
@@ -29,7 +30,7 @@ func ToACL(m protocol.Message) acl.Message {
 		out.Receivers = append(out.Receivers, acl.AID{Name: string(a)})
 	}
 	if m.Body != nil {
-		out.Content.Text, out.Language, out.Ontology = string(view(m.Body)), aclLanguage, aclOntology
+		out.Content.Text, out.Language, out.Ontology = string(appendView(nil, reflect.ValueOf(m.Body))), aclLanguage, aclOntology
 	}
 	return out
 }

@@ -14,9 +14,6 @@ import (
 	"ramp/protocol/contract"
 )
 
-// view is a body as compact JSON for people. It uses reflection, so that it shows new fields too.
-func view(body protocol.Body) []byte { return appendView(nil, reflect.ValueOf(body)) }
-
 func appendView(b []byte, v reflect.Value) []byte {
 	switch x := v.Interface().(type) {
 	case contract.Verified:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"ramp/agents/queue"
@@ -44,7 +45,7 @@ func open(cfg Config) (*batch, error) {
 	slow, mark := newCluster(cfg), queue.MarkOf(cfg.Agent)
 	b := &batch{
 		cfg: cfg, slow: slow, mark: mark, log: cfg.Slog, slots: newSlots(cfg, slow),
-		spools: newSpools(cfg, mark), jobs: script.NewWatch("Slurm", jobLeast, jobMost),
+		spools: spools{filepath.Join(cfg.Jobs, spoolsDir), mark, cfg.Slog}, jobs: script.NewWatch("Slurm", jobLeast, jobMost),
 	}
 	if cfg.Hold == HoldReservation {
 		b.usage = newUsage(cfg, slow, mark)

@@ -48,7 +48,7 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 		left = slot.End.Sub(now)
 	}
 	args := []string{
-		"--parsable", "--quiet", "--job-name=" + b.mark.Name(id), "--comment=" + slotComment(slot), "--partition=" + b.cfg.Partition,
+		"--parsable", "--quiet", "--job-name=" + b.mark.Name(id), fmt.Sprintf("--comment=%s%d %d %d", slotWord, slot.Start.Unix(), slot.End.Unix(), slot.Cores), "--partition=" + b.cfg.Partition,
 		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*v.threads), fmt.Sprintf("--time=%d", v.rules.minutes(left)),
 		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/",
 	}

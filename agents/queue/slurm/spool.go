@@ -43,10 +43,6 @@ type spools struct {
 	log  *slog.Logger
 }
 
-func newSpools(cfg Config, mark queue.Mark) spools {
-	return spools{filepath.Join(cfg.Jobs, spoolsDir), mark, cfg.Slog}
-}
-
 func (s spools) of(id string) spool { return spool(filepath.Join(s.root, s.mark.Name(id))) }
 
 // clear removes the spool directories of slots that no placeholder holds.

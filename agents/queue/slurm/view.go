@@ -165,11 +165,6 @@ func placeholder(mark queue.Mark, j job) (held, bool) {
 // slotWord begins the comment of a placeholder.
 const slotWord = "slot "
 
-// slotComment records a placeholder's slot, to the second.
-func slotComment(s protocol.Slot) string {
-	return fmt.Sprintf(slotWord+"%d %d %d", s.Start.Unix(), s.End.Unix(), s.Cores)
-}
-
 // placehold adds a placeholder. One that does not run on time holds nothing.
 func (v *view) placehold(h held) {
 	if !h.slot.End.After(v.at) || !h.runs && v.at.After(h.due) {

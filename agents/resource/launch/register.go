@@ -59,13 +59,11 @@ func (r *register) due(now time.Time) (list []*job, next time.Time) {
 
 func byID(a, b *job) int { return strings.Compare(a.ID, b.ID) }
 
-func byNumber(a, b *job) int { return a.Number - b.Number }
-
 func (r *register) add(j *job) {
 	r.byID[j.ID] = j
 	r.byKey[j.key()] = j
 	unit := r.units[j.Reservation]
-	i, _ := slices.BinarySearchFunc(unit, j, byNumber)
+	i, _ := slices.BinarySearchFunc(unit, j, func(a, b *job) int { return a.Number - b.Number })
 	r.units[j.Reservation] = slices.Insert(unit, i, j)
 	if j.Discarded {
 		r.discarded++

@@ -85,7 +85,7 @@ func (l *Lab) empty(p play) (*stage, sim.Faults) {
 	if p.prompt {
 		faults.Slow = sim.Span{}
 	}
-	s := &stage{watch: newWatch(), read: auction.NewReader()}
+	s := &stage{watch: &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, answered: map[callKey]int{}, proposed: map[callKey]int{}}, read: auction.NewReader()}
 	s.world = sim.New(sim.Config{Seed: p.seed, Start: market.Dawn, Trust: l.cast.Trust, Faults: faults, Observers: []sim.Observer{s.watch}})
 	s.watch.world = s.world
 	serve := &service{

@@ -42,10 +42,6 @@ type call struct {
 	standings []protocol.Credits
 }
 
-func newWatch() *watch {
-	return &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, answered: map[callKey]int{}, proposed: map[callKey]int{}}
-}
-
 // sent observes a packet that leaves.
 func (w *watch) sent(p sim.Packet, now time.Duration) {
 	body, ok := p.Message.Body.(message.CallForProposals)

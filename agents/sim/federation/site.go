@@ -161,7 +161,7 @@ func (b *batch) answer(now time.Time, id string) []sim.Later {
 	if p := b.by[id]; p != nil {
 		body = message.JobChanged{ID: id, At: now, Status: p.status}
 	}
-	b.told = protocol.Later(b.told, now.Add(b.site.world.pause()))
+	b.told = protocol.Later(b.told, now.Add(b.site.world.chance.For(b.site.world.cfg.Faults.Slow)))
 	return []sim.Later{{After: b.told.Sub(now), Message: protocol.Message{
 		Performative: protocol.Inform, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{b.site.id}, Protocol: protocol.ProtocolQueue, Body: body,
 	}}}

@@ -296,5 +296,3 @@ func (w *World) ended(job string, now time.Time) {
 		f.Ended = now
 	}
 }
-
-func (w *World) pause() time.Duration { return w.chance.For(w.cfg.Faults.Slow) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"ramp/agents/sim"
 	"ramp/agents/user"
@@ -69,7 +70,7 @@ func (c *orderChecks) saved(h *sim.Host, r protocol.Record) {
 
 func (c *orderChecks) entry(e ledger.Entry) {
 	switch {
-	case clerkOrder(e.Ref):
+	case strings.HasPrefix(e.Ref, clerkPrefix):
 		c.orders(e)
 	case e.Kind == ledger.KindTransfer:
 		c.audit.check(OrderedOnce, false, "entry %d is a transfer that nobody ordered", e.Number)

@@ -31,8 +31,6 @@ const (
 	clerkPrefix = "clerk: "
 )
 
-func clerkOrder(words string) bool { return strings.HasPrefix(words, clerkPrefix) }
-
 func (cs *clerks) begin() {
 	for i := range howMany {
 		c := &clerk{clerks: cs, name: fmt.Sprintf("clerk%d", i), chance: sim.NewChance(cs.market.cfg.Seed, streamClerk+uint64(i))}

@@ -223,7 +223,7 @@ func (w wide) times(f uint64) [4]uint64 {
 func (a *advice) cheapest() {
 	groups := a.groups()
 	for task := range a.Sizes {
-		for len(groups) > 0 && !slices.ContainsFunc(groups[0], (*place).room) {
+		for len(groups) > 0 && !slices.ContainsFunc(groups[0], func(x *place) bool { return x.full > 1 }) {
 			groups = groups[1:]
 		}
 		if !slices.ContainsFunc(groups, func(g []*place) bool { return a.assigned(task, g, a.Money) }) {
@@ -231,8 +231,6 @@ func (a *advice) cheapest() {
 		}
 	}
 }
-
-func (x *place) room() bool { return x.full > 1 }
 
 // soonestOf is the place where a task ends first at a cost of at most limit; nil: nowhere.
 func (a *advice) soonestOf(places []*place, size int64, limit protocol.Credits) *place {

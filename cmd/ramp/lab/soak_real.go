@@ -82,7 +82,7 @@ func (s *soakReal) run(ctx context.Context, c *cobra.Command) error {
 	if err := cfg.Validate(); err != nil {
 		return exit.Fail(exit.Usage, "see 'ramp soak-real --help'", "%w", err)
 	}
-	show := newSoakProgress(cli.Stderr(c))
+	show := &soakProgress{Progress: *cli.NewProgress(cli.Stderr(c))}
 	show.say("seed %d: 1 bank, %d resources, %d users; %s with a fault every %s; state in %s", s.seed, s.resources, s.users, cfg.Length, s.every, s.dir)
 	cfg.Tell = show.status
 	result, err := real.Run(ctx, cfg)
@@ -176,8 +176,6 @@ type soakProgress struct {
 }
 
 const soakLine = 30 // seconds between plain lines
-
-func newSoakProgress(w io.Writer) *soakProgress { return &soakProgress{Progress: *cli.NewProgress(w)} }
 
 func (p *soakProgress) say(format string, args ...any) { fmt.Fprintf(p.W, format+"\n", args...) }
 

@@ -205,13 +205,11 @@ func (r *reader) number(key, n *yaml.Node, to *int64, least int64) {
 	v, err := strconv.ParseUint(whole+(part + "000")[:3], 10, 63)
 	digits := strings.Trim(whole+part, "0123456789") == ""
 	if err != nil || !digits || whole == "" || len(part) > 3 || int64(v) > english.MaxFactor || int64(v) < least {
-		r.Fault(n, "%s %q: want a number from %s to %d, with at most three digits behind the point", key.Value, jobfile.Clip(text), thousandths(least), english.MaxFactor/1000)
+		r.Fault(n, "%s %q: want a number from %s to %d, with at most three digits behind the point", key.Value, jobfile.Clip(text), strconv.FormatFloat(float64(least)/1000, 'g', -1, 64), english.MaxFactor/1000)
 		return
 	}
 	*to = int64(v)
 }
-
-func thousandths(n int64) string { return strconv.FormatFloat(float64(n)/1000, 'g', -1, 64) }
 
 func (r *reader) span(key, n *yaml.Node, to *time.Duration, least, most time.Duration) {
 	text, ok := r.Scalar(key, n)
