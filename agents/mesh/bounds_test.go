@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,5 +181,53 @@ func TestNobodyTakesAllCircuitsOfAnother(t *testing.T) {
 	}
 	if open != relayCircuits/2 || !c.connects("other", now) || !c.connects("site", now.Add(2*time.Second)) || c.connects("site", now.Add(2*time.Second)) {
 		t.Errorf("%d circuits at once", open)
+	}
+}
+
+// What an agent says of its addresses is passed on, kept in a file and printed.
+func TestOnlyPlainAddressesAreBelieved(t *testing.T) {
+	const id = "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
+	relay := "/p2p/" + id + "/p2p-circuit"
+	for _, c := range []struct {
+		address string
+		good    bool
+	}{
+		{"/ip4/203.0.113.7/tcp/4101", true},
+		{"/ip6/2001:db8::1/udp/4101/quic-v1", true},
+		{"/ip6/::ffff:192.0.2.1/tcp/1/p2p/" + id, true},
+		{"/dns4/site-1.example/tcp/4101" + relay, true},
+		{"/dns/site.example/tcp/4101" + relay + "/p2p/" + id, true},
+		{"/dns6/" + strings.Repeat("x", maxAddress) + ".example/tcp/1", false},
+		{"/ip4/127.0.0.1/tcp/1/unix/x\n/ip4/203.0.113.7/tcp/99/p2p/" + id, false},
+		{"/unix/run/tcp/1", false},
+		{"/dns4/site.example\n/tcp/1", false},
+		{"/dns4/\x1b[2J/tcp/1", false},
+		{"/dns4/a b/tcp/1", false},
+		{"/dnsaddr/site.example/tcp/1", false},
+		{"/ip4/203.0.113.7/udp/1", false},
+		{"/ip4/203.0.113.7/tcp/1/ws", false},
+	} {
+		a, err := ma.NewMultiaddr(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(dialable([][]byte{a.Bytes()})) == 1; got != c.good {
+			t.Errorf("%q: believed %v, want %v", c.address, got, c.good)
+		}
+	}
+}
+
+func TestAFullAnswerOfIntroductionsFits(t *testing.T) {
+	name := strings.Repeat("x", maxAddress-len("/dns4//tcp/1"))
+	a := ma.StringCast("/dns4/" + name + "/tcp/1").Bytes()
+	full := introduction{id: "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"}
+	for range MaxAddresses {
+		full.addrs = append(full.addrs, a)
+	}
+	if got := dialable(full.addrs); len(got) != MaxAddresses {
+		t.Fatalf("%d addresses of %d bytes are believed", len(got), len(a))
+	}
+	if got := len(encodeIntroductions(slices.Repeat([]introduction{full}, MaxIntroductions))); got > maxIntroBytes {
+		t.Errorf("%d introductions take %d bytes, readers take %d", MaxIntroductions, got, maxIntroBytes)
 	}
 }

@@ -60,11 +60,10 @@ func decodeCard(b []byte) (card, error) {
 func dialable(all [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range all {
-		a, err := ma.NewMultiaddrBytes(b)
-		if err != nil || len(out) == MaxAddresses {
+		if len(b) > maxAddress || len(out) == MaxAddresses {
 			continue
 		}
-		if has(a, ma.P_TCP) || isQUIC(a) {
+		if a, err := ma.NewMultiaddrBytes(b); err == nil && claimable.MatchString(a.String()) {
 			out = append(out, a)
 		}
 	}

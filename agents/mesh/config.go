@@ -132,7 +132,7 @@ func CheckAnnounce(announce []string) error {
 		return err
 	}
 	for _, a := range all {
-		if a.String() != circuit && (!hasPort(a) || manet.IsIPUnspecified(a)) {
+		if a.String() != circuit && (len(a.Bytes()) > maxAddress || !claimable.MatchString(a.String()) || manet.IsIPUnspecified(a)) {
 			return fmt.Errorf("announce %q: want an address that others can dial, such as /ip4/203.0.113.7/tcp/4001, or %s for relays only", a, circuit)
 		}
 	}

@@ -9,6 +9,7 @@ const (
 	MaxCard = 32 << 10
 	// MaxAddresses of one agent: a machine with a few interfaces, both IP versions.
 	MaxAddresses = 8
+	maxAddress   = 200 // bytes of one: MaxIntroductions with MaxAddresses each fit in maxIntroBytes
 	// QueueLength bounds the messages waiting for one peer; further ones are reported as
 	// undeliverable. An auction of 16 concurrent requests has 16 in flight.
 	QueueLength = 1024
