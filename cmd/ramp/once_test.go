@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ramp/protocol/message"
@@ -156,5 +161,46 @@ func TestARestoreThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	}
 	if kills < 20 {
 		t.Errorf("%d kills are too few to say anything", kills)
+	}
+}
+
+// Revocations that are written at once are all in the list.
+func TestNoRevocationIsLostBesideOthers(t *testing.T) {
+	t.Parallel()
+	const most = 8
+	ca := filepath.Join(t.TempDir(), "ca")
+	ramp := func(args ...string) error {
+		out, err := exec.Command("ramp", append(args, "--dir", ca)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("ramp %v: %w: %s", args, err, out)
+		}
+		return nil
+	}
+	if err := ramp("ca", "init"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range most {
+		name := fmt.Sprint("a", i)
+		if err := ramp("ca", "issue", name, "--out", filepath.Join(ca, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range most {
+		all.Go(func() {
+			if err := ramp("ca", "revoke", filepath.Join(ca, fmt.Sprint("a", i), "agent.pem")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	b, err := os.ReadFile(filepath.Join(ca, "revoked.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(b)
+	list, err := x509.ParseRevocationList(block.Bytes)
+	if err != nil || len(list.RevokedCertificateEntries) != most {
+		t.Errorf("%v; the list has %d of %d", err, len(list.RevokedCertificateEntries), most)
 	}
 }

@@ -131,6 +131,15 @@ func gather(lists []*x509.RevocationList, authorities []*x509.Certificate) (sign
 // MaxPassedOn bounds a revocation list that agents pass on, in bytes.
 const MaxPassedOn = 64 << 10
 
+// after reports whether a list was issued after another of its authority. Times are whole
+// seconds; of two in one, the higher number is later.
+func (l signedList) after(other signedList) bool {
+	if c := l.ThisUpdate.Compare(other.ThisUpdate); c != 0 || l.Number == nil || other.Number == nil {
+		return c > 0
+	}
+	return l.Number.Cmp(other.Number) > 0
+}
+
 // newest returns for each authority the list that was issued last.
 func (t *rules) newest() (last []signedList) {
 	for _, l := range t.lists {
@@ -138,7 +147,7 @@ func (t *rules) newest() (last []signedList) {
 		switch {
 		case i < 0:
 			last = append(last, l)
-		case l.ThisUpdate.After(last[i].ThisUpdate):
+		case l.after(last[i]):
 			last[i] = l
 		}
 	}
@@ -177,7 +186,7 @@ func (t *Trust) Newer(der []byte, now time.Time) (bool, error) {
 		return false, err
 	}
 	for _, l := range r.newest() {
-		if signed[0].sameAuthority(l) && !lists[0].ThisUpdate.After(l.ThisUpdate) {
+		if signed[0].sameAuthority(l) && !signed[0].after(l) {
 			return false, nil
 		}
 	}

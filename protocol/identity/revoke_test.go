@@ -131,3 +131,21 @@ func TestListGrowsAndKeepsTimes(t *testing.T) {
 	_, err := root.Revoke(must2(newCA(t, "Other").Revoke(nil, nil, now))(t), nil, now)
 	wantError(t, err, identity.ErrForeign)
 }
+
+// Lists say whole seconds, so two of one second are told apart by their numbers.
+func TestTheSecondListOfASecondIsLater(t *testing.T) {
+	root := newCA(t, "Root")
+	first := must2(root.Revoke(nil, []*big.Int{big.NewInt(5)}, now))(t)
+	second := must2(root.Revoke(first, []*big.Int{big.NewInt(6)}, now))(t)
+	for _, c := range []struct{ held, offered []byte }{{first, second}, {second, first}} {
+		newer := must2(newTrust(t, root.CertPEM(), c.held).Newer(crlDER(c.offered), now))(t)
+		if want := bytes.Equal(c.offered, second); newer != want {
+			t.Errorf("newer %v, want %v", newer, want)
+		}
+	}
+	for _, both := range [][]byte{slices.Concat(first, second), slices.Concat(second, first)} {
+		if got := newTrust(t, root.CertPEM(), both).Newest(); len(got) != 1 || !bytes.Equal(got[0], crlDER(second)) {
+			t.Errorf("%d lists are passed on, want the second one", len(got))
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -162,6 +163,14 @@ file to one agent, as revoked.pem. Agents that have the list ignore these certif
 					return exit.Fail(exit.Usage, "only the authority that issued a certificate can revoke it; 'ramp ca show' names it", "%s was not issued by the authority in %s", path, dir)
 				}
 				serials = append(serials, cert.SerialNumber)
+			}
+			lock, err := os.Open(dir) // two at once would lose what one of them revokes
+			if err == nil {
+				defer lock.Close()
+				err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+			}
+			if err != nil {
+				return exit.Fail(exit.Failed, "", "%w", err)
 			}
 			path := filepath.Join(dir, join.RevokedFile)
 			previous, err := os.ReadFile(path)
