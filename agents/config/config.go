@@ -347,8 +347,9 @@ func (c *Config) Credential() (*identity.Credential, error) {
 	return cred, nil
 }
 
-// TrustAnchors reads the trust anchors and the revocation list.
-func (c *Config) TrustAnchors() (*identity.Trust, error) {
+// TrustAnchors reads the trust anchors and the revocation lists. unsaved are other lists (PEM)
+// that agents have passed on.
+func (c *Config) TrustAnchors(unsaved ...[]byte) (*identity.Trust, error) {
 	anchors, err := os.ReadFile(c.Path(c.Trust))
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust anchors: %w", err)
@@ -361,7 +362,7 @@ func (c *Config) TrustAnchors() (*identity.Trust, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
 	}
-	t, err := identity.NewTrust(anchors, append(ofAuthorities(anchors, heard), crls...)...)
+	t, err := identity.NewTrust(anchors, append(ofAuthorities(anchors, append(heard, unsaved...)), crls...)...)
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust of %s: %w", c.Dir, err)
 	}

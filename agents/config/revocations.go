@@ -58,8 +58,10 @@ type Revocations struct {
 	cfg   *Config
 	cred  *identity.Credential
 	trust *identity.Trust
-	mu    sync.Mutex
-	seen  []time.Time // when the files were changed last
+
+	mu      sync.Mutex
+	seen    []time.Time // when the files were changed last
+	unsaved []byte      // lists (PEM) that count, though they are not on disk
 }
 
 // Revocations are those of an agent, whose trust they change.
@@ -90,14 +92,18 @@ func (r *Revocations) Refresh() (changed bool, err error) {
 	defer r.mu.Unlock()
 	now := r.changes()
 	if slices.EqualFunc(now, r.seen, time.Time.Equal) {
-		return false, nil
+		return false, r.save()
 	}
 	r.seen = now
-	return true, r.read()
+	if err := r.read(); err != nil {
+		return true, err
+	}
+	return true, r.save()
 }
 
 // Adopt takes over those of some lists that are newer than this agent's and signed by one
-// of its authorities, and keeps them for the next start.
+// of its authorities, and keeps them for the next start. They count even if the disk is full:
+// then changed is true beside the error, and Refresh tries to keep them again.
 func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,31 +121,37 @@ func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
 	if !changed {
 		return false, nil
 	}
-	var file []byte
-	for _, der := range keep {
-		file = append(file, pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})...)
-	}
-	path := filepath.Join(r.cfg.Dir, HeardName)
-	before, err := readLists(path)
-	if err != nil {
-		return false, err
-	}
-	if err := ReplaceFile(path, file, 0o600); err != nil {
-		return false, err
-	}
+	before := r.unsaved
+	r.unsaved = inPEM(keep)
 	if err := r.read(); err != nil {
-		return false, errors.Join(err, ReplaceFile(path, before[0], 0o600))
+		r.unsaved = before
+		return false, err
 	}
-	file = nil
-	for _, der := range r.trust.Newest() {
+	return true, r.save()
+}
+
+func inPEM(lists [][]byte) (file []byte) {
+	for _, der := range lists {
 		file = append(file, pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})...)
 	}
-	return true, ReplaceFile(path, file, 0o600)
+	return file
+}
+
+// save keeps what is not on disk.
+func (r *Revocations) save() error {
+	if r.unsaved == nil {
+		return nil
+	}
+	err := ReplaceFile(filepath.Join(r.cfg.Dir, HeardName), inPEM(r.trust.Newest()), 0o600)
+	if err == nil {
+		r.unsaved = nil
+	}
+	return err
 }
 
 // read reads all lists. It changes nothing if they would revoke the agent itself.
 func (r *Revocations) read() error {
-	t, err := r.cfg.TrustAnchors()
+	t, err := r.cfg.TrustAnchors(r.unsaved)
 	if err != nil {
 		return err
 	}

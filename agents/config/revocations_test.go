@@ -90,6 +90,21 @@ func TestListsOfOtherAuthoritiesChangeNothing(t *testing.T) {
 	if again, err := cfg.TrustAnchors(); err != nil || revoked(again) != [3]bool{true, true, true} {
 		t.Errorf("without the second: %v", err)
 	}
+
+	// What cannot be kept counts, and is kept as soon as it can be.
+	full := &config.Config{Dir: filepath.Join(cfg.Dir, "missing"), Trust: filepath.Join(cfg.Dir, "ca.pem"), Revoked: filepath.Join(cfg.Dir, "revoked.pem")}
+	trust, err = full.TrustAnchors()
+	check(err)
+	r = full.Revocations(cred, trust)
+	if changed, err := r.Adopt([][]byte{list(0, now)}); !changed || err == nil || !revoked(trust)[0] {
+		t.Errorf("without a place for it: changed %v, %v, revoked %v", changed, err, revoked(trust))
+	}
+	check(os.Mkdir(full.Dir, 0o700))
+	_, err = r.Refresh()
+	check(err)
+	if again, err := full.TrustAnchors(); err != nil || !revoked(again)[0] {
+		t.Errorf("with a place for it: %v", err)
+	}
 }
 
 func serialOf(t *testing.T, chain [][]byte) *big.Int {

@@ -78,9 +78,9 @@ func (r *revocations) run(ctx context.Context) {
 		case <-t.C:
 			changed, err := r.ep.cfg.Revocations.Refresh()
 			if err != nil {
-				r.ep.cfg.Log.Error("cannot reload the revocation lists; the old ones stay", "err", err)
+				r.ep.cfg.Log.Error("cannot reload or keep the revocation lists", "err", err)
 			}
-			if changed && err == nil {
+			if changed {
 				r.ep.recheck()
 				r.tell()
 			}
@@ -158,6 +158,10 @@ func (r *revocations) adopt(c *contact, b []byte) error {
 	changed := false
 	if err == nil {
 		changed, err = r.ep.cfg.Revocations.Adopt(lists)
+	}
+	if changed && err != nil { // not the peer's fault
+		r.ep.cfg.Log.Warn("cannot keep revocation lists for the next start", "err", err)
+		err = nil
 	}
 	if err != nil {
 		if !c.charge(&c.faults, r.ep.cfg.Now(), r.ep.cfg.Limits.Faults) {
