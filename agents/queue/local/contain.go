@@ -176,7 +176,7 @@ func makeDirs(dir string, who queue.Account) error {
 }
 
 // wrap is the command that runs a program in a container, and the files that it inherits
-// as descriptors from 3.
+// as descriptors from 3. With a job's directory bubblewrap writes its status to the next one.
 func (p plan) wrap(job message.Job, who queue.Account, path string) (argv []string, files []*os.File, err error) {
 	argv = p.apart()
 	system, err := p.system(job)
@@ -211,6 +211,9 @@ func (p plan) wrap(job message.Job, who queue.Account, path string) (argv []stri
 			return nil, nil, err
 		}
 		files = append(files, f)
+	}
+	if job.Dir != "" {
+		argv = append(argv, "--json-status-fd", strconv.Itoa(3+len(files)))
 	}
 	return append(append(append(argv, "--"), p.become(who)...), p.bounded(job, path)...), files, nil
 }

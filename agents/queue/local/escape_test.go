@@ -344,3 +344,26 @@ func TestUIDsOfOthersAreRefused(t *testing.T) {
 		t.Errorf("a range of others: %q", why)
 	}
 }
+
+// A program that its site could not start is lost, and its buyer owes nothing; what a
+// program cannot do itself is its own failure.
+func TestAContainerThatCannotBeSetUpIsNotTheBuyers(t *testing.T) {
+	t.Parallel()
+	gone := contained(t)
+	gone.Read = []string{"/nonexistent-directory"}
+	for _, c := range []struct {
+		contain local.Containment
+		script  string
+		want    protocol.JobState
+	}{
+		{gone, "true", protocol.JobLost},
+		{contained(t), "exec /nonexistent-program", protocol.JobExited},
+		{contained(t), "echo '\"exit-code\"'; kill -9 $PPID; exit 1", protocol.JobExited},
+	} {
+		status, dir := run(t, c.contain, c.script, nil)
+		if lost := c.want == protocol.JobLost; status.State != c.want || status.Started.IsZero() != lost || status.Delivered() == lost {
+			words, _ := os.ReadFile(filepath.Join(dir, "stderr")) // for the message
+			t.Errorf("%q: %+v: %s", c.script, status, words)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -40,6 +42,7 @@ type keeper struct {
 	uid     *os.File // the lock of its uid; nil: it has none of its own
 	status  protocol.JobStatus
 	process *os.Process
+	setUp   *os.File  // where bubblewrap says that the program has begun; nil: without it
 	paused  time.Time // since when it is suspended
 	idle    time.Duration
 	ending  protocol.JobState // why it was asked to end
@@ -135,6 +138,12 @@ func touch(path string) error {
 	return errors.Join(f.Sync(), f.Close(), dir.Sync(), dir.Close())
 }
 
+// unrunnable is the fault of a program that cannot be run. Other errors are the site's, and
+// nothing is due for them.
+type unrunnable struct{ error }
+
+func (u unrunnable) Unwrap() error { return u.error }
+
 // neverBegan maps the error of a program that cannot be run to a shell's exit code.
 func (k *keeper) neverBegan(err error) error {
 	k.cleanUp()
@@ -142,8 +151,21 @@ func (k *keeper) neverBegan(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		k.status.Exit = 127
 	}
+	if !errors.As(err, &unrunnable{}) {
+		k.status = protocol.JobStatus{State: protocol.JobLost, Ended: k.status.Ended}
+	}
 	k.status.Note = queue.OneLine([]byte(err.Error()))
 	return k.save()
+}
+
+// begun reports whether the program ran: bubblewrap says its exit code only then.
+func (k *keeper) begun() bool {
+	if k.setUp == nil {
+		return true
+	}
+	_ = k.setUp.SetReadDeadline(time.Now().Add(time.Second)) // whoever writes it has ended
+	said, _ := io.ReadAll(io.LimitReader(k.setUp, 1<<12))
+	return bytes.Contains(said, []byte(`"exit-code"`))
 }
 
 func (k *keeper) save() error { return queue.WriteFile(control(k.job, stateFile), k.status) }
@@ -279,6 +301,8 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 	switch {
 	case k.ending != "":
 		k.status.State = k.ending
+	case how.Exited() && !k.begun():
+		k.status = protocol.JobStatus{State: protocol.JobLost, Ended: k.status.Ended, Note: "its container could not be set up; bubblewrap says why in the program's errors"}
 	case how.Exited():
 		k.status.Exit = how.ExitStatus()
 	case how.Signaled():

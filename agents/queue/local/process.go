@@ -31,11 +31,11 @@ func (k *keeper) begin() error {
 		return err
 	}
 	path, err := lookUp(k.job.Argv[0], work)
-	if err != nil {
-		return err
+	if err == nil {
+		err = k.runs(path)
 	}
-	if err := k.runs(path); err != nil {
-		return err
+	if err != nil {
+		return unrunnable{err}
 	}
 	files, err := k.open()
 	defer func() { closeAll(files) }()
@@ -57,7 +57,11 @@ func (k *keeper) begin() error {
 		if argv, more, err = k.plan.wrap(k.job, who, path); err != nil {
 			return err
 		}
-		files = append(files, more...)
+		says, said, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		k.setUp, files = says, append(append(files, more...), said)
 		env = append(slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }), "TMPDIR=/tmp")
 	}
 	return k.start(argv, &os.ProcAttr{
@@ -126,10 +130,10 @@ func lookUp(name, work string) (string, error) {
 	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, queue.UsualPath)
 }
 
-// runs says why a file cannot be executed. Of files outside its working directory a
-// contained program learns that itself, from where it can see them.
+// runs says why a file cannot be executed. A contained program learns that itself, from where
+// it sees no more than it may.
 func (k *keeper) runs(path string) error {
-	if k.plan.Bwrap != "" && filepath.IsAbs(k.job.Argv[0]) {
+	if k.plan.Bwrap != "" {
 		return nil
 	}
 	info, err := os.Stat(path)
