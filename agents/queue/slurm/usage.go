@@ -35,10 +35,13 @@ type usage struct {
 	log   *slog.Logger
 	slots map[string]*ran // by reservation ID
 	swept time.Time       // when old files were removed last
+	askAt time.Time       // when sacct may be asked again, and why not before
+	hangs error
 }
 
 func newUsage(cfg Config, slow cluster, mark queue.Mark) *usage {
 	u := &usage{users: cfg.Users, slow: slow, mark: mark, log: cfg.Slog, slots: map[string]*ran{}}
+	u.slow.p.Limit /= accountingPart
 	if cfg.Dir != "" {
 		u.dir = filepath.Join(cfg.Dir, ranDir)
 	}

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"time"
 
 	"ramp/agents/queue"
@@ -25,6 +26,10 @@ const (
 	// accountingGrace is how long to wait for accounting that does not answer. After
 	// that the observed jobs count.
 	accountingGrace = 30 * time.Minute
+	// accountingPause is for how long accounting that hangs is not asked again: votes wait
+	// meanwhile. For the same reason sacct has only a part of a command's time limit.
+	accountingPause = 5 * time.Minute
+	accountingPart  = 4
 	// outageGrace is how long to wait for Slurm itself: even after an outage of two
 	// hours it knows how the jobs ended.
 	outageGrace = 3 * time.Hour
@@ -70,7 +75,7 @@ func began(list []stretch) time.Time {
 
 // measured is the status of a slot that is over. A core has that many threads.
 func (u *usage) measured(now time.Time, id string, slot protocol.Slot, threads int64) (protocol.JobStatus, protocol.Measured, *protocol.Reason) {
-	list, by, open, err := u.known(id, slot, threads)
+	list, by, open, err := u.known(now, id, slot, threads)
 	late := now.Sub(slot.End)
 	switch {
 	case err != nil && late < accountingGrace:
@@ -85,13 +90,19 @@ func (u *usage) measured(now time.Time, id string, slot protocol.Slot, threads i
 
 // known returns the jobs of a slot that is over, and their source. If open, the end
 // of some job is not known. The error is why an existing accounting does not answer.
-func (u *usage) known(id string, slot protocol.Slot, threads int64) (list []stretch, by protocol.Measured, open bool, err error) {
+func (u *usage) known(now time.Time, id string, slot protocol.Slot, threads int64) (list []stretch, by protocol.Measured, open bool, err error) {
 	r := u.of(id)
 	a := asked{name: u.mark.Name(id), slot: slot, threads: threads, seen: map[int64]bool{}}
 	for _, s := range r.Jobs {
 		a.seen[s.ID] = true
 	}
-	told, err := u.slow.accounted(a, u.users)
+	told, err := []stretch(nil), u.hangs
+	if !now.Before(u.askAt) {
+		told, err = u.slow.accounted(a, u.users)
+	}
+	if errors.Is(err, queue.ErrTimeLimit) && !now.Before(u.askAt) {
+		u.hangs, u.askAt = err, now.Add(accountingPause)
+	}
 	list, open = r.Jobs, r.live()
 	if err == nil {
 		list, open = joined(r.Jobs, told)

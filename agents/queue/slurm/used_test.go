@@ -237,6 +237,23 @@ func TestAccountingThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// Accounting that hangs is asked rarely, since everything else waits for it.
+func TestAccountingThatHangsIsAskedRarely(t *testing.T) {
+	m := newMeter(t)
+	m.cfg.Limit = 20 * time.Second
+	asked := filepath.Join(m.words, "asked")
+	m.says("sacct", "echo >>'"+asked+"'; exec sleep 600")
+	m.squeue(m.job(1, "COMPLETED", m.name, 0, 30, 4))
+	m.start()
+	for i, want := range []int{1, 1, 2, 2} {
+		m.ahead.Store(int64(time.Duration(i/2) * 6 * time.Minute))
+		m.later(fmt.Sprintf("question %d", i+1))
+		if got, err := os.ReadFile(asked); err != nil || len(got) != want {
+			t.Errorf("after question %d sacct was asked %d times, want %d: %v", i+1, len(got), want, err)
+		}
+	}
+}
+
 // So are jobs whose end is not told, though not for so long.
 func TestJobsWhoseEndIsNotTold(t *testing.T) {
 	m := newMeter(t)
