@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -102,6 +103,10 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 		if body.Done {
 			return slog.LevelInfo, "purchase " + body.Purchase.State
 		}
+	case message.LaunchStatus:
+		if !in && m.InReplyTo == "" {
+			return slog.LevelWarn, launchWords(body)
+		}
 	}
 	return 0, ""
 }
@@ -121,11 +126,24 @@ func aboutDecision(m protocol.Message) []any {
 		return []any{"contract", body.Contract, "reason", body.Reason}
 	case message.Reserve:
 		return []any{"reservation", body.ID, "start", body.Slot.Start, "end", body.Slot.End, "cores", body.Slot.Cores}
+	case message.LaunchStatus:
+		return []any{"contract", body.Contract, "unit", body.Unit, "launch", body.ID, "why", cmp.Or(body.Why, body.Job.Note)}
 	case message.Progress:
 		p := body.Purchase
 		return []any{"reason", p.Why, "total", p.Total, "currency", p.Currency}
 	}
 	return nil
+}
+
+// launchWords are about jobs that did not run to their end, of which a buyer may complain.
+func launchWords(s message.LaunchStatus) string {
+	switch {
+	case s.Stage == message.StageFailed:
+		return "a job did not begin"
+	case s.Stage == message.StageDone && s.Job.State == protocol.JobLost:
+		return "a job was lost"
+	}
+	return ""
 }
 
 // decisionLevel is low for a bank's repeated answers: a user asks about all its unused

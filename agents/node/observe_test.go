@@ -43,6 +43,27 @@ func TestAReservationThatIsMadeAgainIsLogged(t *testing.T) {
 	}
 }
 
+// A job that did not run leaves one line at its site, with the reason.
+func TestAJobThatDidNotRunIsLogged(t *testing.T) {
+	lost := protocol.JobStatus{State: protocol.JobLost, Note: "node failed"}
+	for _, c := range []struct {
+		m    message.LaunchStatus
+		what string
+	}{
+		{message.LaunchStatus{Stage: message.StageFailed, Why: "no"}, "a job did not begin"},
+		{message.LaunchStatus{Stage: message.StageCollecting, Job: lost}, ""},
+		{message.LaunchStatus{Stage: message.StageDone, Job: lost}, "a job was lost"},
+		{message.LaunchStatus{Stage: message.StageDone, Job: protocol.JobStatus{State: protocol.JobExited}}, ""},
+	} {
+		if level, what := decisionOf(false, protocol.Message{Performative: protocol.Inform, Body: c.m}); what != c.what || what != "" && level != slog.LevelWarn {
+			t.Errorf("%+v: logged %q at %s, want %q", c.m, what, level, c.what)
+		}
+		if _, what := decisionOf(false, protocol.Message{Performative: protocol.Inform, InReplyTo: "again", Body: c.m}); what != "" {
+			t.Errorf("%+v: an answer to a repeated question is logged", c.m)
+		}
+	}
+}
+
 // A buyer that names its purchase like a quote leaves the same trace at a seller as others.
 func TestTheNameOfAQuoteHidesNothing(t *testing.T) {
 	seller := &Node{Cfg: &config.Config{Resource: &config.Resource{}}}

@@ -45,6 +45,7 @@ type job struct {
 	retryAt   time.Time
 	retries   int
 	late      bool      // it came so short before the end of its slot that none could begin
+	refusal   string    // why the batch system did not take it when it was asked last
 	forbidden bool      // the batch system forbids the agent to kill it
 	oldAt     time.Time // when it can be forgotten, as filed
 	oldIndex  int       // in the heap of those that are over, from 1; 0: it is not in it

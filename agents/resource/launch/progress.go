@@ -77,6 +77,7 @@ func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.
 	case r.Verb != "" || !j.submitted():
 		return wake(j.due()) // the buyer sees that nothing changed
 	case r.Reason.Code == protocol.CodeUnavailable:
+		j.refusal = r.Reason.Note
 		return wake(j.due()) // the request is repeated
 	case j.Stage == message.StageSubmitting:
 		return s.fault(now, j, "the batch system refused the job: "+r.Reason.Note)

@@ -63,3 +63,14 @@ func TestARefusedOrderEndsNoProgram(t *testing.T) {
 		}
 	}
 }
+
+// A batch system that takes a job at no time has said why, and the buyer hears that.
+func TestTheLastRefusalOfABatchSystemIsPassedOn(t *testing.T) {
+	p := newPair(t, 1, message.Program{Command: []string{"/bin/work"}}, open())
+	p.batches[0].away = true
+	p.until(slotStart.Add(2 * time.Hour))
+	s := p.run().Units[0].Status
+	if s.Stage != message.StageFailed || s.Why != "the batch system did not accept it before the end of the slot: later" {
+		t.Errorf("%+v", s)
+	}
+}

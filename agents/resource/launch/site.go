@@ -173,7 +173,11 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 		return s.tooLate(now, j)
 	case message.StageSubmitting:
 		if !now.Before(j.Slot.End) {
-			return s.fault(now, j, "the batch system did not accept it before the end of the slot")
+			why := "the batch system did not accept it before the end of the slot"
+			if j.refusal != "" {
+				why += ": " + j.refusal
+			}
+			return s.fault(now, j, why)
 		}
 		return s.submit(now, j)
 	case message.StageSubmitted:
