@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 	"os/user"
 	"path/filepath"
@@ -92,16 +93,24 @@ func (c *Config) program(agent protocol.AgentID, log *slog.Logger) program.Confi
 // checkBatch checks the section of a batch driver, without asking the batch system.
 func (c *Config) checkBatch(agent protocol.AgentID) error {
 	var err error
-	switch c.Resource.Driver {
+	cores := 0
+	switch r := c.Resource; r.Driver {
 	case "slurm":
-		err = c.Slurm(agent, Quiet()).Validate()
+		err, cores = c.Slurm(agent, Quiet()).Validate(), r.Slurm.Cores
 	case "pbs":
-		err = c.pbs(agent, Quiet()).Validate()
+		err, cores = c.pbs(agent, Quiet()).Validate(), r.PBS.Cores
 	case "command":
-		err = c.program(agent, Quiet()).Validate()
+		err, cores = c.program(agent, Quiet()).Validate(), r.Command.Cores
 	}
 	if err != nil {
 		return exit.Fail(exit.Usage, "", "configuration: resource.%w", err)
+	}
+	return checkCores(c.Resource.Driver, cmp.Or(cores, 1)) // 0: the batch system is asked
+}
+
+func checkCores(driver string, cores int) error {
+	if cores < 1 || cores > protocol.MaxCores {
+		return exit.Fail(exit.Usage, "", "configuration: resource.%s.cores: %d, want 1..%d", driver, cores, protocol.MaxCores)
 	}
 	return nil
 }
@@ -133,8 +142,8 @@ func batch(name string, d queue.Driver, err error, cores int, count func() (int,
 			return Driver{}, exit.Fail(exit.Unreachable, "set resource."+name+".cores to start while the batch system does not answer", "%w", err)
 		}
 	}
-	if cores < 1 || cores > protocol.MaxCores {
-		return Driver{}, exit.Fail(exit.Usage, "", "configuration: resource.%s.cores: %d, want 1..%d", name, cores, protocol.MaxCores)
+	if err := checkCores(name, cores); err != nil {
+		return Driver{}, err
 	}
 	return Driver{Driver: d, Cores: cores}, nil
 }

@@ -154,6 +154,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		"200 MB of reservations":        {"scontrol", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
 		"two documents":                 {"squeue", "cat " + data(t, "squeue.json") + "; echo '{}'", "invalid JSON"},
 		"an error inside the JSON":      {"squeue", `echo '{"meta":{},"errors":[{"error":"slurm down"}],"jobs":[]}'`, "slurm down"},
+		"an error without any words":    {"sinfo", `echo '{"meta":{},"errors":[{"error":"Unspecified error","errno":-1}],"nodes":[]}'`, "slurmctld does not answer: sinfo: the answer is an error"},
 		"an error without a reason":     {"sinfo", `echo 'slurm_load_partitions error: Unable to contact slurm controller' >&2; echo '{"meta":{},"errors":[{"error":"Unspecified error","errno":-1}],"nodes":[]}'`, "sinfo: slurm_load_partitions error: Unable to contact slurm controller"},
 		"JSON without jobs":             {"squeue", `echo '{"meta":{},"errors":[]}'`, "no list of jobs"},
 		"negative cores":                {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":-5}]}'`, "job 7: -5 cores"},

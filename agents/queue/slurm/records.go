@@ -144,6 +144,9 @@ func (r record) waits() bool {
 func (r record) how() (script.How, bool) {
 	switch r.state {
 	case "COMPLETED", "FAILED", "OUT_OF_MEMORY":
+		if r.refused() {
+			return script.Failed, true
+		}
 		return script.Exited, true
 	case "CANCELLED":
 		return script.Cancelled, true
@@ -154,6 +157,9 @@ func (r record) how() (script.How, bool) {
 	}
 	return 0, false
 }
+
+// refused reports whether Slurm keeps a record of a job that it did not take.
+func (r record) refused() bool { return r.is("FAILED") && r.reason == "BadConstraints" }
 
 func (r record) over() bool {
 	_, over := r.how()
@@ -167,6 +173,8 @@ func (r record) entry() script.Entry {
 	switch {
 	case r.is("OUT_OF_MEMORY"):
 		s.Note = "it ran out of memory"
+	case r.refused():
+		s.Note = "Slurm refused it: no node can meet what it asks for (BadConstraints)"
 	case over && s.How == script.Failed:
 		s.Note = "Slurm ended it: " + r.state
 	case over:

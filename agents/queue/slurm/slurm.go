@@ -177,6 +177,8 @@ func list[A any](c cluster, read func([]byte) (A, error), name string, args ...s
 	all, err := read(b)
 	if errors.Is(err, errReported) && stderr != "" {
 		err = fmt.Errorf("%s: %s", name, stderr)
+	} else if errors.Is(err, errReported) {
+		err = fmt.Errorf("slurmctld does not answer: %w", err)
 	}
 	return all, err
 }

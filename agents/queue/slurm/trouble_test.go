@@ -300,6 +300,25 @@ func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
 	}
 }
 
+// A job that Slurm has refused, though it keeps a record of it, says so.
+func TestAJobThatSlurmRefusesSaysSo(t *testing.T) {
+	d := newHarness(t)
+	job := d.job(once)
+	change(t, d.bin, "squeue", `$REAL "$@" | sed "s/|\(COMPLETED\|FAILED\|RUNNING\)|\([^|]*\)|.*/|FAILED|\2|\2|256|0:00|BadConstraints|/"`)
+	job.Argv = []string{"/bin/sh", "-c", "exec sleep 30"}
+	d.send(message.Submit{Job: job})
+	for {
+		c, ok := d.next().(message.JobChanged)
+		if !ok || !c.Status.State.Over() {
+			continue
+		}
+		if c.Status.State != protocol.JobLost || !strings.HasPrefix(c.Status.Note, "Slurm refused it") {
+			t.Errorf("%+v", c.Status)
+		}
+		return
+	}
+}
+
 // A job that waits says why, and cannot be suspended: asked to, its buyer is told.
 func TestWhyAJobWaits(t *testing.T) {
 	d := newHarness(t)
