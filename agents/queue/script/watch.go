@@ -1,6 +1,8 @@
 package script
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"ramp/agents/queue"
@@ -51,12 +53,13 @@ type Watch struct {
 	entries     map[string]Entry
 	err         error // of the last query to the batch system
 	missed      map[string]time.Time
+	ends        map[string]protocol.JobStatus // that could not be recorded yet
 }
 
 // NewWatch makes a Watch that pauses between least, after a change, and most between
 // two queries to the batch system.
 func NewWatch(name string, least, most time.Duration) *Watch {
-	return &Watch{name: name, least: least, most: most, missed: map[string]time.Time{}}
+	return &Watch{name: name, least: least, most: most, missed: map[string]time.Time{}, ends: map[string]protocol.JobStatus{}}
 }
 
 // Soon makes the next query ask the batch system.
@@ -68,6 +71,11 @@ func (w *Watch) Statuses(now time.Time, jobs []message.Job, ask Ask) (map[string
 	files := make(map[string]traces, len(jobs))
 	var open []message.Job
 	for _, job := range jobs {
+		if s, ended := w.ends[job.ID]; ended {
+			w.record(job, s)
+			told[job.ID] = s
+			continue
+		}
 		var s protocol.JobStatus
 		if err := queue.ReadFile(control(job, stateFile), &s); err != nil {
 			return nil, err
@@ -86,11 +94,7 @@ func (w *Watch) Statuses(now time.Time, jobs []message.Job, ask Ask) (map[string
 		return nil, err
 	}
 	for _, job := range open {
-		s, err := w.status(now, job, files[job.ID])
-		if err != nil {
-			return nil, err
-		}
-		if s.State != "" {
+		if s := w.status(now, job, files[job.ID]); s.State != "" {
 			told[job.ID] = s
 		}
 	}
@@ -132,7 +136,7 @@ func (w *Watch) look(now time.Time, open []message.Job, files map[string]traces,
 
 // status is the status of a job; an empty State: nobody knows it. An ended job is
 // recorded, since batch systems forget it within minutes.
-func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobStatus, error) {
+func (w *Watch) status(now time.Time, job message.Job, t traces) protocol.JobStatus {
 	entry, known := w.entries[job.ID]
 	s := protocol.JobStatus{}
 	switch {
@@ -152,10 +156,19 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobSt
 	if known || !t.begun || s.State.Over() {
 		delete(w.missed, job.ID)
 	}
-	if !s.State.Over() {
-		return s, nil
+	if s.State.Over() {
+		w.record(job, s)
 	}
-	return s, queue.WriteFile(control(job, stateFile), s)
+	return s
+}
+
+// record makes the end of a job durable. On a full disk it waits in memory: the job's files
+// go only when its end is known, and other jobs have ends, too.
+func (w *Watch) record(job message.Job, s protocol.JobStatus) {
+	delete(w.ends, job.ID)
+	if err := queue.WriteFile(control(job, stateFile), s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.ends[job.ID] = s
+	}
 }
 
 // share is a job's allotment: the cores of its slot, which it has to itself.
