@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -61,7 +62,7 @@ func Listen(cfg Config) (*Mesh, error) {
 	}
 	g := newGate(cfg.Now)
 	denied := &denials{}
-	r := newReach(cfg)
+	r := &reach{cfg: cfg, open: !isLocal(cfg), onlyRelay: slices.Contains(cfg.Announce, circuit), begun: make(chan struct{})}
 	t := &traffic{}
 	h, err := newHost(cfg, g, denied, r, t)
 	if err != nil {

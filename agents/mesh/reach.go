@@ -94,10 +94,6 @@ type reach struct {
 // circuit is announced by agents that only relays can reach.
 const circuit = "/p2p-circuit"
 
-func newReach(cfg Config) *reach {
-	return &reach{cfg: cfg, open: !isLocal(cfg), onlyRelay: slices.Contains(cfg.Announce, circuit), begun: make(chan struct{})}
-}
-
 // isLocal reports whether an agent listens on this machine only and joins no other.
 func isLocal(cfg Config) bool {
 	all := slices.Concat(cfg.Listen, cfg.Bootstrap)

@@ -82,8 +82,12 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 			return slog.LevelDebug, "offer"
 		}
 	case message.Refusal:
-		if !in && m.Performative == protocol.Refuse {
-			return refusalLevel(m), "refuse"
+		switch {
+		case in || m.Performative != protocol.Refuse:
+		case m.Protocol == protocol.ProtocolAuction:
+			return slog.LevelDebug, "refuse"
+		default:
+			return slog.LevelInfo, "refuse"
 		}
 	case message.Vote:
 		if !in {
@@ -94,7 +98,9 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 			return slog.LevelInfo, "countersign"
 		}
 	case message.Decision:
-		return decisionLevel(in, m), decisionWords(body)
+		if body.Outcome == protocol.OutcomeSettled || body.Outcome == protocol.OutcomeVoid {
+			return decisionLevel(in, m), string(body.Outcome)
+		}
 	case message.Reserve:
 		if !in && body.Again {
 			return slog.LevelWarn, "the batch system has lost a reservation and is asked for it again"
@@ -155,14 +161,6 @@ func decisionLevel(in bool, m protocol.Message) slog.Level {
 	return slog.LevelInfo
 }
 
-// refusalLevel is low in auctions.
-func refusalLevel(m protocol.Message) slog.Level {
-	if m.Protocol == protocol.ProtocolAuction {
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
-}
-
 func reasonWords(reasons []protocol.Reason) []any {
 	if len(reasons) == 0 {
 		return nil
@@ -176,12 +174,4 @@ func reasonWords(reasons []protocol.Reason) []any {
 		about = append(about, "term", r.Term, "want", r.Want, "have", r.Have)
 	}
 	return about
-}
-
-func decisionWords(d message.Decision) string {
-	switch d.Outcome {
-	case protocol.OutcomeSettled, protocol.OutcomeVoid:
-		return string(d.Outcome)
-	}
-	return ""
 }

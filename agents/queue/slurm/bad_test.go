@@ -99,6 +99,25 @@ func partitioned(tb testing.TB, line string) string {
 	return bin
 }
 
+// Cores that a node keeps for the system can be reserved, but no job gets them.
+func TestCoresForTheSystemAreNotSold(t *testing.T) {
+	for line, special := range map[string]bool{
+		"NodeName=node1 CPUAlloc=0 CPUEfctv=14 CPUTot=16 CoreSpecCount=2": true,
+		"NodeName=node1 CPUAlloc=0 CPUTot=16 CoreSpecCount=1":             true,
+		"NodeName=node1 CPUAlloc=0 CPUEfctv=16 CPUTot=16":                 false,
+		"NodeName=other CPUAlloc=0 CPUEfctv=14 CPUTot=16 CoreSpecCount=2": false,
+		"garbage": false,
+	} {
+		bin := recorded(t)
+		change(t, bin, "scontrol", `case "$*" in *"show nodes") echo '`+line+`'; exit;; esac; exec $REAL "$@"`)
+		body, _ := first(t, bin, longLimit)
+		down, ok := body.(message.QueueDown)
+		if ok != special || ok && !strings.Contains(down.Why, "node1 that keep cores for the system (CoreSpecCount)") {
+			t.Errorf("%s: told %+v", line, body)
+		}
+	}
+}
+
 // Slurm reserves in a partition in which nothing may run, so the driver has to look.
 func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 	say := func(old, new string) string { return "echo '" + strings.Replace(openPartition, old, new, 1) + "'" }

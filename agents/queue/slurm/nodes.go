@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"ramp/agents/queue"
 )
@@ -43,6 +45,27 @@ func (n node) cores() int {
 // threads is the number of threads of a core. Slurm counts jobs in threads and
 // reservations in cores.
 func (n node) threads() int64 { return max(n.Threads.n, 1) }
+
+// specialised names a node of some that keeps cores for the system (CoreSpecCount); "": none
+// does, or this Slurm does not say. Reservations get such cores, and jobs do not.
+func (c cluster) specialised(nodes []node) string {
+	b, err := c.run("scontrol", "-a", "-o", "show", "nodes")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		f := fields(line)
+		total, _ := strconv.Atoi(f["CPUTot"])
+		left, err := strconv.Atoi(f["CPUEfctv"])
+		if cores := f["CoreSpecCount"]; (cores == "" || cores == "0") && (err != nil || left >= total) {
+			continue
+		}
+		if slices.ContainsFunc(nodes, func(n node) bool { return n.Name == f["NodeName"] }) {
+			return f["NodeName"]
+		}
+	}
+	return ""
+}
 
 // usable reports whether jobs may start on a node now.
 func (n node) usable() bool {

@@ -18,7 +18,13 @@ type partition struct {
 	pace   queue.Pace
 	last   *view // of the last look that succeeded
 	usable bool  // last includes our last change
+
+	special   string // a node that keeps cores for the system
+	specialAt time.Time
 }
+
+// specialPeriod is how often to look for such nodes: a change of them restarts daemons of Slurm.
+const specialPeriod = time.Hour
 
 // look reads the partition as it is. The reservations are read last: a slot that
 // was granted before the look is in it, or is lost.
@@ -43,7 +49,11 @@ func (p *partition) look(now time.Time) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.specialAt.IsZero() || now.Sub(p.specialAt).Abs() > specialPeriod {
+		p.special, p.specialAt = p.slow.specialised(nodes), now
+	}
 	v.rules = rules
+	v.rules.special = p.special
 	p.last, p.usable = v, true
 	p.slots.learn(v)
 	if p.usage != nil {

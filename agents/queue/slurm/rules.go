@@ -22,6 +22,7 @@ type rules struct {
 	perNode int64         // CPUs of a node that jobs may use; 0: all
 	spread  int64         // most nodes of a job; 0: no limit
 	least   int64         // fewest nodes of a job
+	special string        // a node that keeps cores for the system
 	only    string        // who may use it, in Slurm's words; empty: everybody
 	memory  memory
 }
@@ -117,6 +118,8 @@ func (r rules) bars(partition string, cpus int64) string {
 		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), but a slot is a number of cores", partition)
 	case r.single:
 		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), but a slot is a number of cores", partition)
+	case r.special != "":
+		return fmt.Sprintf("partition %s has nodes such as %s that keep cores for the system (CoreSpecCount): Slurm reserves them, but gives them to no job", partition, r.special)
 	case r.brief:
 		return fmt.Sprintf("partition %s gives its jobs less than a minute (MaxTime)", partition)
 	case r.least > 1:

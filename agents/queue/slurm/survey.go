@@ -43,11 +43,12 @@ func Survey(cfg Config) ([]Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := newCluster(cfg).nodes("")
+	c := newCluster(cfg)
+	nodes, err := c.nodes("")
 	if err != nil {
 		return nil, err
 	}
-	rules, err := newCluster(cfg).allRules()
+	rules, err := c.allRules()
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +62,7 @@ func Survey(cfg Config) ([]Partition, error) {
 	for name, nodes := range byName {
 		p, r := survey(name, nodes), rules[name]
 		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // an empty state: created between the two queries
+			r.special = c.specialised(nodes)
 			p.Bars = r.bars(name, mostCPUs(nodes))
 		}
 		list = append(list, p)

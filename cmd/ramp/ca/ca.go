@@ -164,16 +164,16 @@ file to one agent, as revoked.pem. Agents that have the list ignore these certif
 				}
 				serials = append(serials, cert.SerialNumber)
 			}
+			path := filepath.Join(dir, join.RevokedFile)
+			var previous []byte
 			lock, err := os.Open(dir) // two at once would lose what one of them revokes
 			if err == nil {
 				defer lock.Close()
 				err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
 			}
-			if err != nil {
-				return exit.Fail(exit.Failed, "", "%w", err)
+			if err == nil {
+				previous, err = os.ReadFile(path)
 			}
-			path := filepath.Join(dir, join.RevokedFile)
-			previous, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return exit.Fail(exit.Failed, "", "%w", err)
 			}
