@@ -16,8 +16,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// claimable are the addresses that agents say of themselves and of others. Parts of other
-// kinds may hold any text, also lines and escapes of a terminal.
+// claimable are the addresses that agents may say they have: other kinds can hold any text.
 var claimable = regexp.MustCompile(`^/(ip4/[0-9.]+|ip6/[0-9a-f:.]+|dns[46]?/[A-Za-z0-9._-]+)/(tcp/\d+|udp/\d+/quic-v1)(/p2p/\w+)?(/p2p-circuit(/p2p/\w+)?)?$`)
 
 func has(a ma.Multiaddr, code int) bool {

@@ -109,9 +109,13 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 		if body.Done {
 			return slog.LevelInfo, "purchase " + body.Purchase.State
 		}
-	case message.LaunchStatus:
-		if !in && m.InReplyTo == "" {
-			return slog.LevelWarn, launchWords(body)
+	case message.LaunchStatus: // of which a buyer may complain
+		switch {
+		case in || m.InReplyTo != "":
+		case body.Stage == message.StageFailed:
+			return slog.LevelWarn, "a job did not begin"
+		case body.Stage == message.StageDone && body.Job.State == protocol.JobLost:
+			return slog.LevelWarn, "a job was lost"
 		}
 	}
 	return 0, ""
@@ -139,17 +143,6 @@ func aboutDecision(m protocol.Message) []any {
 		return []any{"reason", p.Why, "total", p.Total, "currency", p.Currency}
 	}
 	return nil
-}
-
-// launchWords are about jobs that did not run to their end, of which a buyer may complain.
-func launchWords(s message.LaunchStatus) string {
-	switch {
-	case s.Stage == message.StageFailed:
-		return "a job did not begin"
-	case s.Stage == message.StageDone && s.Job.State == protocol.JobLost:
-		return "a job was lost"
-	}
-	return ""
 }
 
 // decisionLevel is low for a bank's repeated answers: a user asks about all its unused

@@ -138,6 +138,16 @@ func readCertificate(path string) (cert *x509.Certificate, file []byte, err erro
 	return cert, file, nil
 }
 
+// lock waits for other commands that change the authority in a directory: of two at once,
+// the second would lose what the first revokes.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+}
+
 func newCARevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke CERT...", Short: "Revoke certificates", Args: cobra.MinimumNArgs(1),
@@ -164,16 +174,13 @@ file to one agent, as revoked.pem. Agents that have the list ignore these certif
 				}
 				serials = append(serials, cert.SerialNumber)
 			}
+			unlock, err := lock(dir)
+			if err != nil {
+				return exit.Fail(exit.Failed, "", "%w", err)
+			}
+			defer unlock()
 			path := filepath.Join(dir, join.RevokedFile)
-			var previous []byte
-			lock, err := os.Open(dir) // two at once would lose what one of them revokes
-			if err == nil {
-				defer lock.Close()
-				err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-			}
-			if err == nil {
-				previous, err = os.ReadFile(path)
-			}
+			previous, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return exit.Fail(exit.Failed, "", "%w", err)
 			}
