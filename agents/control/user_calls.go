@@ -76,14 +76,17 @@ type IDsFound struct {
 
 // UsageCall agrees to usage records or disputes them: of one unit, from 1, or of all.
 type UsageCall struct {
-	ID    string `json:"id"`
-	Unit  int    `json:"unit"`
-	Agree bool   `json:"agree"`
-	Why   string `json:"why,omitempty"`
+	ID     string `json:"id"`
+	Unit   int    `json:"unit"`
+	Record string `json:"record,omitempty"` // its hash; empty: the one that is filed
+	Agree  bool   `json:"agree"`
+	Why    string `json:"why,omitempty"`
 }
 
-// About reports whether the call means a unit.
-func (q UsageCall) About(u message.PurchasedUnit) bool { return q.Unit == 0 || u.Unit == q.Unit-1 }
+// About reports whether the call means the record of a unit.
+func (q UsageCall) About(u message.PurchasedUnit) bool {
+	return (q.Unit == 0 || u.Unit == q.Unit-1) && (q.Record == "" || u.Record == q.Record)
+}
 
 // BuyCall is an order over the control socket.
 type BuyCall struct {

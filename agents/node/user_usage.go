@@ -29,7 +29,7 @@ func (u userAgent) usage(ctx context.Context, q control.UsageCall) (message.Purc
 	for _, u := range p.Units {
 		told[u.Unit] = user.Judged(u) && q.About(u)
 	}
-	if err := u.order(ctx, message.OwnerWord{ID: q.ID, Unit: q.Unit - 1, Agree: q.Agree, Why: q.Why}); err != nil {
+	if err := u.order(ctx, message.OwnerWord{ID: q.ID, Unit: q.Unit - 1, Record: q.Record, Agree: q.Agree, Why: q.Why}); err != nil {
 		return p, err
 	}
 	again := time.NewTicker(control.BusyPause)
@@ -78,6 +78,9 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 		if user.Judged(unit) && q.About(unit) {
 			return nil
 		}
+	}
+	if q.Record != "" {
+		return exit.Fail(exit.Nothing, "'ramp user show "+p.ID+"' shows what is filed now", "the usage record of purchase %s is another now, or is decided", p.ID)
 	}
 	return exit.Fail(exit.Nothing, "to decide records yourself, set 'ask_usage: true' under 'user:' in config.yaml", "purchase %s has no usage record to decide", p.ID)
 }

@@ -25,7 +25,7 @@ func (r *usage) ownerVerdict(now time.Time, w message.OwnerWord) protocol.Output
 	var out protocol.Output
 	for i := range f.row.Units {
 		u := &f.row.Units[i]
-		if !Judged(message.PurchasedUnit(*u)) || w.Unit >= 0 && u.Unit != w.Unit {
+		if !Judged(message.PurchasedUnit(*u)) || w.Unit >= 0 && u.Unit != w.Unit || w.Record != "" && u.Record != w.Record {
 			continue
 		}
 		verdict := message.WordDispute

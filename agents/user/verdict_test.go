@@ -35,7 +35,10 @@ func TestAnOwnerHasTheWordOnUsage(t *testing.T) {
 	if got := p.verdicts(p.receive(markettest.Bank, q), q); len(got) != 1 || got[0] || p.unit(0).Dispute != "it printed nothing" {
 		t.Fatalf("shown again: verdicts %v; %+v", got, p.unit(0))
 	}
-	if got := p.verdicts(p.receive("", message.OwnerWord{ID: "p", Unit: 0, Agree: true}), q); len(got) != 1 || !got[0] || p.unit(0).Dispute != "" || user.Waits(p.unit(0)) {
+	if out := p.receive("", message.OwnerWord{ID: "p", Unit: 0, Record: "another", Agree: true}); len(out.Send)+len(out.Save) != 0 {
+		t.Errorf("a record that its owner has not seen: %+v", out)
+	}
+	if got := p.verdicts(p.receive("", message.OwnerWord{ID: "p", Unit: 0, Record: p.unit(0).Record, Agree: true}), q); len(got) != 1 || !got[0] || p.unit(0).Dispute != "" || user.Waits(p.unit(0)) {
 		t.Fatalf("it gives in: verdicts %v; %+v", got, p.unit(0))
 	}
 	bad := p.record(1, func(n *contract.JobRecord) { n.Due++ })

@@ -134,7 +134,7 @@ func decisions(p message.Purchase) (list []block) {
 	for _, u := range p.Units {
 		if u.Dispute != "" && u.Word == "" {
 			list = append(list, block{Heading: fmt.Sprintf("Usage of unit %d", u.Unit+1), Note: &note{Text: fmt.Sprintf("%s reports %s due. %s", u.Resource, money(u.Due, p.Currency), sentence(u.Dispute))},
-				Form: &form{Action: "/usage", Submit: "Agree to pay " + money(u.Due, p.Currency), Fields: []field{hidden("id", p.ID), hidden("unit", fmt.Sprint(u.Unit+1)), hidden("agree", "1")}}})
+				Form: &form{Action: "/usage", Submit: "Agree to pay " + money(u.Due, p.Currency), Fields: []field{hidden("id", p.ID), hidden("unit", fmt.Sprint(u.Unit+1)), hidden("record", u.Record), hidden("agree", "1")}}})
 		}
 	}
 	return list

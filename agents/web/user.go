@@ -134,7 +134,7 @@ func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q := control.UsageCall{ID: form.Get("id"), Unit: unit, Agree: form.Get("agree") == "1", Why: form.Get("why")}
+	q := control.UsageCall{ID: form.Get("id"), Unit: unit, Record: form.Get("record"), Agree: form.Get("agree") == "1", Why: form.Get("why")}
 	return purchasePath(q.ID), tell(ctx, s.Server, control.Usage, q)
 }
 

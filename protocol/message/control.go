@@ -86,10 +86,11 @@ type CancelPurchase struct {
 // OwnerWord is the owner's answer to pending usage records of a purchase (local): of
 // one unit, or of all if Unit is below zero.
 type OwnerWord struct {
-	ID    string
-	Unit  int
-	Agree bool
-	Why   string // of a dispute
+	ID     string
+	Unit   int
+	Record string // its hash; empty: the one that is filed
+	Agree  bool
+	Why    string // of a dispute
 }
 
 // Progress reports on a purchase to the owner of a user agent.
