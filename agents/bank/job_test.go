@@ -149,8 +149,8 @@ func TestAVoucherIsSignedAndPaysItsBundle(t *testing.T) {
 	c.expect("another", c.ask(user, protocol.Request, q), user+" refuse funds")
 	c.expect("a bundle without", c.ask(seller, protocol.Request, c.copyOf(c.bundle("d", 1), seller)), seller+" refuse void", "user inform void")
 	c.expect("its bundle", c.ask(seller, protocol.Request, c.copyOf(c.bundle("c", 1), seller)), seller+" agree settled", "user inform settled")
-	if a, _ := c.role.Ledger().Account(c.cast.ID(user)); a.Lines[0].Available != 999*protocol.Credit {
-		t.Errorf("%s is left, want 999", a.Lines[0].Available)
+	if a, _ := c.role.Ledger().Account(c.cast.ID(user)); a.Lines[0].Balance != 999*protocol.Credit || a.Lines[0].Held != 999*protocol.Credit {
+		t.Errorf("%s is left, %s of it held; want 999, all held until the voucher ends", a.Lines[0].Balance, a.Lines[0].Held)
 	}
 }
 

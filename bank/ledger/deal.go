@@ -89,6 +89,9 @@ func (bs *bundles) reserve(c *change, now time.Time, k contractKey, g *gathering
 		}
 	}
 	e = c.write(now, e, &k, moves...)
+	if p.voucher != nil {
+		bs.holds.rest(c, now, p.voucher, slices.Concat(p.units...))
+	}
 	bs.sales.note(c, e.Number, b)
 	return bs.close(c, k, g, &outcome{settled: true, entry: e.Number, time: row.Nanos(e.Time), total: g.total, mode: b.Mode})
 }

@@ -96,6 +96,9 @@ func (bs *bundles) carryOut(c *change, now time.Time, k contractKey, g *gatherin
 		moves = append(moves, move{line: c.line(bs.books.accounts[q.To], g.currency), amount: q.Amount})
 	}
 	e := c.write(now, Entry{Kind: kind, Hold: number}, &k, moves...)
+	if p.voucher != nil {
+		bs.holds.rest(c, now, p.voucher, []part{{pay.line, g.total}})
+	}
 	bs.sales.note(c, e.Number, b)
 	return bs.close(c, k, g, &outcome{settled: true, entry: e.Number, time: row.Nanos(e.Time), total: g.total})
 }

@@ -95,18 +95,19 @@ func (l *Ledger) Hold(now time.Time, from protocol.AgentID, currency string, amo
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	return l.holds.begin(now, &hold{parts: parts, until: until.UnixNano(), ref: ref})
+	c := l.books.change()
+	h := l.holds.begin(c, now, &hold{parts: parts, until: until.UnixNano(), ref: ref})
+	return h, c.recs, nil
 }
 
-func (hs *holds) begin(now time.Time, h *hold) (Hold, []protocol.Record, error) {
-	c := hs.books.change()
+func (hs *holds) begin(c *change, now time.Time, h *hold) Hold {
 	hs.add(c, h)
 	moves := make([]move, 0, len(h.parts))
 	for _, p := range h.parts {
 		moves = append(moves, move{line: p.line, held: p.amount})
 	}
 	c.write(now, Entry{Kind: KindHold, Hold: h.number, Ref: h.ref}, nil, moves...)
-	return h.view(), c.recs, nil
+	return h.view()
 }
 
 // add numbers a hold and keeps it; the caller writes the entry.

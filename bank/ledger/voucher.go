@@ -33,7 +33,28 @@ func (l *Ledger) Voucher(now time.Time, user protocol.AgentID, currency, convers
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	return l.holds.begin(now, &hold{parts: parts, until: until.UnixNano(), ref: ref, voucher: &key})
+	c := l.books.change()
+	h := l.holds.begin(c, now, &hold{parts: parts, until: until.UnixNano(), ref: ref, voucher: &key})
+	return h, c.recs, nil
+}
+
+// rest holds what a bundle has left of its voucher until that ends: it is signed, and sellers
+// go on to count on it.
+func (hs *holds) rest(c *change, now time.Time, v *hold, used []part) {
+	h := &hold{until: v.until, ref: v.ref}
+	for _, p := range v.parts {
+		for _, u := range used {
+			if u.line == p.line {
+				p.amount -= min(p.amount, u.amount)
+			}
+		}
+		if p.amount > 0 {
+			h.parts = append(h.parts, p)
+		}
+	}
+	if len(h.parts) > 0 && hs.room(1) == nil {
+		hs.begin(c, now, h)
+	}
 }
 
 func (hs *holds) mayVoucher(now time.Time, key voucherKey, until time.Time) error {

@@ -156,3 +156,39 @@ func TestAVoucherIsGoodInWhateverGroupItsUserIs(t *testing.T) {
 		sound(t, v.bank)
 	})
 }
+
+// Vouchers that have not ended never promise more than there is, although cheap purchases in their
+// conversations draw on them.
+func TestAVoucherDoesNotOutliveItsMoney(t *testing.T) {
+	for _, mode := range []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion} {
+		b := &bank{store: memory{}, now: start()}
+		b.must(t, "load", b.reload())
+		ann, site := agent("ann"), agent("site")
+		for _, id := range []protocol.AgentID{ann, site} {
+			_, err := saved[ledger.Entry](b)(b.Open(b.now, id, id.Name()))
+			b.must(t, "open", err)
+		}
+		_, err := saved[ledger.Entry](b)(b.Credit(b.now, ann, "cr", 1000, ""))
+		b.must(t, "credit", err)
+		until := b.now.Add(time.Hour)
+		for i := range 4 {
+			id := fmt.Sprint("c", i)
+			if _, err := saved[ledger.Hold](b)(b.Voucher(b.now, ann, "cr", id, 900, until)); (err == nil) != (i == 0) {
+				t.Errorf("%s: voucher %d: %v", mode, i, err)
+			}
+			c := newContract(id, ann, b.now.Add(time.Minute), ledger.Payment{To: site, Amount: 1})
+			c.Mode, c.Conversation = mode, id
+			c.Units[0].Slot = protocol.Slot{Start: b.now.Add(time.Hour), End: b.now.Add(2 * time.Hour), Cores: 1}
+			if r, err := b.copy(c, site); err != nil || r.Outcome != protocol.OutcomeSettled {
+				t.Fatalf("%s: %+v, %v", mode, r, err)
+			}
+			b.must(t, "load", b.reload())
+			b.now = b.now.Add(time.Second)
+		}
+		b.now = until.Add(time.Second)
+		b.Expire(b.now)
+		if _, err := saved[ledger.Hold](b)(b.Voucher(b.now, ann, "cr", "later", 900, b.now.Add(time.Hour))); err != nil {
+			t.Errorf("%s: once the first has ended: %v", mode, err)
+		}
+	}
+}
