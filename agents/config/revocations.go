@@ -115,8 +115,9 @@ func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
 		} else if err != nil {
 			return false, err
 		}
-		changed = changed || newer
-		keep = append(keep, der)
+		if newer {
+			changed, keep = true, append(keep, der)
+		}
 	}
 	if !changed {
 		return false, nil

@@ -74,7 +74,8 @@ func TestListsOfOtherAuthoritiesChangeNothing(t *testing.T) {
 		want  [3]bool
 	}{
 		{"one of tomorrow", [][]byte{list(0, now.Add(24*time.Hour))}, [3]bool{false, false, true}},
-		{"a foreign one before one of the first", [][]byte{list(2, now), list(0, now)}, [3]bool{true, false, true}},
+		{"one of tomorrow beside one of the second", [][]byte{list(0, now.Add(24*time.Hour)), list(1, now)}, [3]bool{false, true, true}},
+		{"a foreign one before one of the first", [][]byte{list(2, now), list(0, now)}, [3]bool{true, true, true}},
 		{"a later one of the second", [][]byte{list(1, now.Add(time.Second), serialOf(t, chains[0]))}, [3]bool{true, true, true}},
 	} {
 		if _, err := r.Adopt(step.lists); err != nil {

@@ -194,6 +194,7 @@ func TestOnlyPlainAddressesAreBelieved(t *testing.T) {
 	}{
 		{"/ip4/203.0.113.7/tcp/4101", true},
 		{"/ip6/2001:db8::1/udp/4101/quic-v1", true},
+		{"/ip6zone/eth0/ip6/fe80::1/tcp/4101", true},
 		{"/ip6/::ffff:192.0.2.1/tcp/1/p2p/" + id, true},
 		{"/dns4/site-1.example/tcp/4101" + relay, true},
 		{"/dns/site.example/tcp/4101" + relay + "/p2p/" + id, true},

@@ -17,7 +17,7 @@ import (
 )
 
 // claimable are the addresses that agents may say they have: other kinds can hold any text.
-var claimable = regexp.MustCompile(`^/(ip4/[0-9.]+|ip6/[0-9a-f:.]+|dns[46]?/[A-Za-z0-9._-]+)/(tcp/\d+|udp/\d+/quic-v1)(/p2p/\w+)?(/p2p-circuit(/p2p/\w+)?)?$`)
+var claimable = regexp.MustCompile(`^/(ip4/[0-9.]+|(?:ip6zone/[A-Za-z0-9._-]+/)?ip6/[0-9a-f:.]+|dns[46]?/[A-Za-z0-9._-]+)/(tcp/\d+|udp/\d+/quic-v1)(/p2p/\w+)?(/p2p-circuit(/p2p/\w+)?)?$`)
 
 func has(a ma.Multiaddr, code int) bool {
 	_, err := a.ValueForProtocol(code)

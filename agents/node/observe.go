@@ -113,7 +113,7 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 		switch {
 		case in || m.InReplyTo != "":
 		case body.Stage == message.StageFailed:
-			return slog.LevelWarn, "a job did not begin"
+			return slog.LevelInfo, "a job did not begin"
 		case body.Stage == message.StageDone && body.Job.State == protocol.JobLost:
 			return slog.LevelWarn, "a job was lost"
 		}

@@ -361,7 +361,7 @@ func TestAContainerThatCannotBeSetUpIsNotTheBuyers(t *testing.T) {
 		{contained(t), "echo '\"exit-code\"'; kill -9 $PPID; exit 1", protocol.JobExited},
 	} {
 		status, dir := run(t, c.contain, c.script, nil)
-		if lost := c.want == protocol.JobLost; status.State != c.want || status.Started.IsZero() != lost || status.Delivered() == lost {
+		if lost := c.want == protocol.JobLost; status.State != c.want || status.Started.IsZero() != lost || status.Delivered() == lost || (status.Usage == protocol.Usage{}) != lost {
 			words, _ := os.ReadFile(filepath.Join(dir, "stderr")) // for the message
 			t.Errorf("%q: %+v: %s", c.script, status, words)
 		}

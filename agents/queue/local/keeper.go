@@ -301,8 +301,9 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 	switch {
 	case k.ending != "":
 		k.status.State = k.ending
-	case how.Exited() && !k.begun():
+	case how.Exited() && !k.begun(): // nothing was used either
 		k.status = protocol.JobStatus{State: protocol.JobLost, Ended: k.status.Ended, Note: "its container could not be set up; bubblewrap says why in the program's errors"}
+		return k.conclude()
 	case how.Exited():
 		k.status.Exit = how.ExitStatus()
 	case how.Signaled():

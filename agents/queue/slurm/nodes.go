@@ -47,11 +47,11 @@ func (n node) cores() int {
 func (n node) threads() int64 { return max(n.Threads.n, 1) }
 
 // specialised names a node of some that keeps cores for the system (CoreSpecCount); "": none
-// does, or this Slurm does not say. Reservations get such cores, and jobs do not.
-func (c cluster) specialised(nodes []node) string {
+// does. Reservations get such cores, and jobs do not.
+func (c cluster) specialised(nodes []node) (string, error) {
 	b, err := c.run("scontrol", "-a", "-o", "show", "nodes")
 	if err != nil {
-		return ""
+		return "", err
 	}
 	for line := range strings.Lines(string(b)) {
 		f := fields(line)
@@ -61,10 +61,10 @@ func (c cluster) specialised(nodes []node) string {
 			continue
 		}
 		if slices.ContainsFunc(nodes, func(n node) bool { return n.Name == f["NodeName"] }) {
-			return f["NodeName"]
+			return f["NodeName"], nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // usable reports whether jobs may start on a node now.

@@ -19,12 +19,15 @@ type partition struct {
 	last   *view // of the last look that succeeded
 	usable bool  // last includes our last change
 
-	special   string // a node that keeps cores for the system
-	specialAt time.Time
+	special   string    // a node that keeps cores for the system
+	specialAt time.Time // when to look for such nodes: a change of them restarts daemons of Slurm
 }
 
-// specialPeriod is how often to look for such nodes: a change of them restarts daemons of Slurm.
-const specialPeriod = time.Hour
+// How long after a look for nodes with special cores the next one is, and after one that failed.
+const (
+	specialPeriod = time.Hour
+	specialRetry  = time.Minute
+)
 
 // look reads the partition as it is. The reservations are read last: a slot that
 // was granted before the look is in it, or is lost.
@@ -49,8 +52,11 @@ func (p *partition) look(now time.Time) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.specialAt.IsZero() || now.Sub(p.specialAt).Abs() > specialPeriod {
-		p.special, p.specialAt = p.slow.specialised(nodes), now
+	if p.usage != nil && now.After(p.specialAt) {
+		p.specialAt = now.Add(specialRetry)
+		if special, err := p.slow.specialised(nodes); err == nil {
+			p.special, p.specialAt = special, now.Add(specialPeriod)
+		}
 	}
 	v.rules = rules
 	v.rules.special = p.special

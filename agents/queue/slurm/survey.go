@@ -62,7 +62,7 @@ func Survey(cfg Config) ([]Partition, error) {
 	for name, nodes := range byName {
 		p, r := survey(name, nodes), rules[name]
 		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // an empty state: created between the two queries
-			r.special = c.specialised(nodes)
+			r.special, _ = c.specialised(nodes) // without an answer the daemon looks again
 			p.Bars = r.bars(name, mostCPUs(nodes))
 		}
 		list = append(list, p)

@@ -41,7 +41,6 @@ type usage struct {
 
 func newUsage(cfg Config, slow cluster, mark queue.Mark) *usage {
 	u := &usage{users: cfg.Users, slow: slow, mark: mark, log: cfg.Slog, slots: map[string]*ran{}}
-	u.slow.p.Limit /= accountingPart
 	if cfg.Dir != "" {
 		u.dir = filepath.Join(cfg.Dir, ranDir)
 	}

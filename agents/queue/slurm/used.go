@@ -26,10 +26,8 @@ const (
 	// accountingGrace is how long to wait for accounting that does not answer. After
 	// that the observed jobs count.
 	accountingGrace = 30 * time.Minute
-	// accountingPause is for how long accounting that hangs is not asked again: votes wait
-	// meanwhile. For the same reason sacct has only a part of a command's time limit.
+	// accountingPause is for how long accounting that hangs is not asked again: votes wait for it.
 	accountingPause = 5 * time.Minute
-	accountingPart  = 4
 	// outageGrace is how long to wait for Slurm itself: even after an outage of two
 	// hours it knows how the jobs ended.
 	outageGrace = 3 * time.Hour
@@ -97,11 +95,10 @@ func (u *usage) known(now time.Time, id string, slot protocol.Slot, threads int6
 		a.seen[s.ID] = true
 	}
 	told, err := []stretch(nil), u.hangs
-	if !now.Before(u.askAt) {
-		told, err = u.slow.accounted(a, u.users)
-	}
-	if errors.Is(err, queue.ErrTimeLimit) && !now.Before(u.askAt) {
-		u.hangs, u.askAt = err, now.Add(accountingPause)
+	if !now.Before(u.askAt) || now.Sub(slot.End) >= accountingGrace { // it is the last question about this slot
+		if told, err = u.slow.accounted(a, u.users); errors.Is(err, queue.ErrTimeLimit) {
+			u.hangs, u.askAt = err, now.Add(accountingPause)
+		}
 	}
 	list, open = r.Jobs, r.live()
 	if err == nil {

@@ -77,7 +77,7 @@ func (j *job) become(next message.LaunchStage) {
 	if !edge(j.Stage, next) {
 		panic(fmt.Sprintf("launch: job %s cannot go from %q to %q", j.ID, j.Stage, next))
 	}
-	j.Stage, j.retryAt, j.retries = next, time.Time{}, 0
+	j.Stage, j.retryAt, j.retries, j.refusal = next, time.Time{}, 0, ""
 }
 
 func edge(from, to message.LaunchStage) bool {
