@@ -166,7 +166,7 @@ func parseJob(line []byte) (job Job, odd bool, err error) {
 				cpu = Unknown
 			}
 		default:
-			return Job{}, false, fmt.Errorf("field %d (%s) is %q: want %s: %w", i+1, fieldName(i), clip(word), allowed(i), ErrFormat)
+			return Job{}, false, fmt.Errorf("field %d (%s) is %q: want %s: %w", i+1, fieldName(i), word[:min(len(word), 40)], allowed(i), ErrFormat)
 		}
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
@@ -263,5 +263,3 @@ func parseReal(b []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(b), 64)
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
-
-func clip(b []byte) []byte { return b[:min(len(b), 40)] }

@@ -76,7 +76,7 @@ func newModel(p *Problem) *model {
 	bids := make([]*Bid, 0, len(p.Bids))
 	for i := range p.Bids {
 		b := &p.Bids[i]
-		if p.eligible(b) && coversOpen(b, number) && (b.Offer.Group == "" || !taken[keyOf(b)]) {
+		if p.eligible(b) && !slices.ContainsFunc(b.Offer.Items, func(it protocol.Item) bool { return number[it.Unit] < 0 }) && (b.Offer.Group == "" || !taken[keyOf(b)]) {
 			bids = append(bids, b)
 		}
 	}
@@ -109,10 +109,6 @@ func (m *model) openUnits(p *Problem) []int {
 		}
 	}
 	return number
-}
-
-func coversOpen(b *Bid, number []int) bool {
-	return !slices.ContainsFunc(b.Offer.Items, func(it protocol.Item) bool { return number[it.Unit] < 0 })
 }
 
 // addOffers makes the offers, without those that exceed their seller's capacity.

@@ -1,7 +1,6 @@
 package reserve
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -148,8 +147,4 @@ func (ds *deals) lines() []message.ReservationLine {
 		}
 	}
 	return list
-}
-
-func byStart(a, b message.ReservationLine) int {
-	return cmp.Or(a.Slot.Start.Compare(b.Slot.Start), cmp.Compare(a.ID, b.ID))
 }

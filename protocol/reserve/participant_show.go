@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -64,7 +65,9 @@ func (p *Participant) Unit(id protocol.ContractID, unit int) (Unit, bool) {
 // Reservations lists all units, in order of start, then ID.
 func (p *Participant) Reservations() []message.ReservationLine {
 	list := append(p.deals.lines(), p.found.lines()...)
-	slices.SortFunc(list, byStart)
+	slices.SortFunc(list, func(a, b message.ReservationLine) int {
+		return cmp.Or(a.Slot.Start.Compare(b.Slot.Start), cmp.Compare(a.ID, b.ID))
+	})
 	return list
 }
 

@@ -25,7 +25,7 @@ type variant struct {
 func variants() []variant {
 	return []variant{
 		{"honest", "everybody follows the rule", nil, false, workRounds, 100},
-		{"posted", "every seller posts the middle of its band; one round", post, true, 1, 100},
+		{"posted", "every seller posts the middle of its band; one round", func(s *seller, _ []seller) { s.band.Min, s.band.Start = middle(s.band), middle(s.band) }, true, 1, 100},
 		{"shade", "every fourth seller pretends that its minimum is the middle of its band", shade, false, workRounds, 100},
 		{"snipe", "every fourth seller bids in the last round only", func(s *seller, _ []seller) {
 			s.twist = func(r agents.Role, self protocol.AgentID) agents.Role { return sniper{r, self} }
@@ -37,8 +37,6 @@ func variants() []variant {
 }
 
 func middle(b pricing.Band) protocol.Credits { return (b.Start + b.Min) / 2 }
-
-func post(s *seller, _ []seller) { s.band.Min, s.band.Start = middle(s.band), middle(s.band) }
 
 func shade(s *seller, _ []seller) { s.band.Min = middle(s.band) }
 

@@ -137,7 +137,7 @@ func placed(i int, s Site, real source) (machine, error) {
 		if err != nil {
 			return machine{}, err
 		}
-		m.replay, m.base = workload.NewReplay(log), syntheticBase(i)
+		m.replay, m.base = workload.NewReplay(log), int64(24+(i*7)%24)*3600 // after a day, so that a queue has formed
 	}
 	m.cores = m.replay.Machine(m.base).Capacity()
 	return m, nil
@@ -160,7 +160,3 @@ func synthetic(name string) (*workload.Log, error) {
 	}
 	return log, nil
 }
-
-// syntheticBase is where a resource starts in its synthetic log: after a day, so that a queue
-// has formed, each at a different hour.
-func syntheticBase(i int) int64 { return int64(24+(i*7)%24) * 3600 }

@@ -28,7 +28,7 @@ func demoLog(i int) (*workload.Log, error) {
 	s := published.Resources()[i]
 	return workload.Synthesize(workload.Synthesis{
 		Name: s.Name + " (synthetic)", Cores: coresOf(s.Machine), Duration: demoLogHours * 3600,
-		Load: demoLogLoad, Models: fourStreams(),
+		Load: demoLogLoad, Models: streams(workload.Typeless, synthStreams),
 	}, rand.New(rand.NewPCG(uint64(i+1), 2003)))
 }
 
@@ -42,11 +42,8 @@ func coresOf(machine string) int {
 	panic("no machine " + machine) // a test checks that every resource has one
 }
 
-// fourStreams are four streams of all jobs: a single one leaves a machine idle much more often than
-// real machines are.
-func fourStreams() []workload.Model { return streams(workload.Typeless, synthStreams) }
-
-// synthStreams is how many independent streams a synthetic log has by default.
+// synthStreams is how many independent streams a synthetic log has by default: a single one leaves a
+// machine idle much more often than real machines are.
 const synthStreams = 4
 
 func streams(model func() workload.Model, n int) []workload.Model {
