@@ -127,6 +127,12 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 		t.Errorf("%v, %v; want the second bid only", seen, err)
 	}
 	for _, id := range []string{"p", again.BidID("p", 2)} { // as the market has ended them
+		for begun, err := j.Get(user.TablePurchases, id); begun == nil; begun, err = j.Get(user.TablePurchases, id) { // the role's own row comes first
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
 		value, err := json.Marshal(map[string]any{"purchase": map[string]any{"id": id, "state": ends[id].State, "void": ends[id].Void, "settled": ends[id].Settled}})
 		if err == nil {
 			err = j.Append([]protocol.Record{{Table: user.TablePurchases, Key: id, Value: value}})
