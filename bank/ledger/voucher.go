@@ -41,7 +41,7 @@ func (l *Ledger) Voucher(now time.Time, user protocol.AgentID, currency, convers
 // rest holds what a bundle has left of its voucher until that ends: it is signed, and sellers
 // go on to count on it.
 func (hs *holds) rest(c *change, now time.Time, v *hold, used []part) {
-	h := &hold{until: v.until, ref: v.ref}
+	h := &hold{until: v.until, ref: v.ref, voucher: v.voucher} // which counts among the open ones of its user
 	for _, p := range v.parts {
 		for _, u := range used {
 			if u.line == p.line {
