@@ -53,13 +53,19 @@ type Watch struct {
 	entries     map[string]Entry
 	err         error // of the last query to the batch system
 	missed      map[string]time.Time
-	ends        map[string]protocol.JobStatus // that could not be recorded yet
+	ends        map[string]ended // that are not recorded yet
+}
+
+// ended is the end of a job.
+type ended struct {
+	job    message.Job
+	status protocol.JobStatus
 }
 
 // NewWatch makes a Watch that pauses between least, after a change, and most between
 // two queries to the batch system.
 func NewWatch(name string, least, most time.Duration) *Watch {
-	return &Watch{name: name, least: least, most: most, missed: map[string]time.Time{}, ends: map[string]protocol.JobStatus{}}
+	return &Watch{name: name, least: least, most: most, missed: map[string]time.Time{}, ends: map[string]ended{}}
 }
 
 // Soon makes the next query ask the batch system.
@@ -67,13 +73,13 @@ func (w *Watch) Soon() { w.pace = queue.Pace{Least: w.least, Most: w.most} }
 
 // Statuses returns the status of jobs by ID, without unknown ones.
 func (w *Watch) Statuses(now time.Time, jobs []message.Job, ask Ask) (map[string]protocol.JobStatus, error) {
+	w.record()
 	told := make(map[string]protocol.JobStatus, len(jobs))
 	files := make(map[string]traces, len(jobs))
 	var open []message.Job
 	for _, job := range jobs {
-		if s, ended := w.ends[job.ID]; ended {
-			w.record(job, s)
-			told[job.ID] = s
+		if e, over := w.ends[job.ID]; over {
+			told[job.ID] = e.status
 			continue
 		}
 		var s protocol.JobStatus
@@ -157,17 +163,19 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) protocol.JobSta
 		delete(w.missed, job.ID)
 	}
 	if s.State.Over() {
-		w.record(job, s)
+		w.ends[job.ID] = ended{job, s}
+		w.record()
 	}
 	return s
 }
 
-// record makes the end of a job durable. On a full disk it waits in memory: the job's files
-// go only when its end is known, and other jobs have ends, too.
-func (w *Watch) record(job message.Job, s protocol.JobStatus) {
-	delete(w.ends, job.ID)
-	if err := queue.WriteFile(control(job, stateFile), s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.ends[job.ID] = s
+// record makes the ends of jobs durable. On a full disk they wait in memory: a job's files go only
+// when its end is known, and other jobs have ends, too. Those whose directory has gone need none.
+func (w *Watch) record() {
+	for id, e := range w.ends {
+		if err := queue.WriteFile(control(e.job, stateFile), e.status); err == nil || errors.Is(err, fs.ErrNotExist) {
+			delete(w.ends, id)
+		}
 	}
 }
 
