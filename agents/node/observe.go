@@ -109,7 +109,7 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 		if body.Done {
 			return slog.LevelInfo, "purchase " + body.Purchase.State
 		}
-	case message.LaunchStatus: // of which a buyer may complain
+	case message.LaunchStatus: // buyers may complain about these jobs
 		switch {
 		case in || m.InReplyTo != "":
 		case body.Stage == message.StageFailed:

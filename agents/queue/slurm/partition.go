@@ -23,11 +23,8 @@ type partition struct {
 	specialAt time.Time // when to look for such nodes: a change of them restarts daemons of Slurm
 }
 
-// How long after a look for nodes with special cores the next one is, and after one that failed.
-const (
-	specialPeriod = time.Hour
-	specialRetry  = time.Minute
-)
+// When the next look for nodes with special cores is, and after one that failed.
+const specialPeriod, specialRetry = time.Hour, time.Minute
 
 // look reads the partition as it is. The reservations are read last: a slot that
 // was granted before the look is in it, or is lost.

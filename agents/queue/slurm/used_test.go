@@ -240,7 +240,7 @@ func TestAccountingThatDoesNotAnswer(t *testing.T) {
 // Accounting that hangs is asked rarely, since everything else waits for it.
 func TestAccountingThatHangsIsAskedRarely(t *testing.T) {
 	m := newMeter(t)
-	m.cfg.Limit = 5 * time.Second
+	m.cfg.Limit = 10 * time.Second
 	asked := filepath.Join(m.words, "asked")
 	m.says("sacct", "echo >>'"+asked+"'; exec sleep 600")
 	m.squeue(m.job(1, "COMPLETED", m.name, 0, 30, 4))

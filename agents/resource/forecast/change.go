@@ -35,8 +35,6 @@ func (m *memory) subtract(x int64) {
 	m.squares -= y * y
 }
 
-func (m *memory) follow(x, next int64) { m.pairs += scaled(x) * scaled(next) }
-
 // unfollow removes the oldest pair: next is the oldest now.
 func (m *memory) unfollow(x, next int64) {
 	m.pairs -= scaled(x) * scaled(next)

@@ -58,7 +58,7 @@ func (s *Series) change() {
 
 func (s *Series) push(x int64) {
 	if last, ok := s.recent.last(); ok {
-		s.memory.follow(last, x)
+		s.memory.pairs += scaled(last) * scaled(x)
 	}
 	s.memory.add(x)
 	s.recent.push(x)

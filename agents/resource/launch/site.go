@@ -24,6 +24,7 @@ package launch
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -173,11 +174,7 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 		return s.tooLate(now, j)
 	case message.StageSubmitting:
 		if !now.Before(j.Slot.End) {
-			why := "the batch system did not accept it before the end of the slot"
-			if j.refusal != "" {
-				why += ": " + j.refusal
-			}
-			return s.fault(now, j, why)
+			return s.fault(now, j, strings.TrimSuffix("the batch system did not accept it before the end of the slot: "+j.refusal, ": "))
 		}
 		return s.submit(now, j)
 	case message.StageSubmitted:
