@@ -140,15 +140,15 @@ func (b *Bidder) hear(now time.Time, x message.AuctionOpen) protocol.Output {
 	}
 	b.open, b.shut = x, false
 	b.bid = false // also if it is shown again: the home has no bid then
-	return b.Revise(now)
+	return b.Revise(now, b.site.Capacity())
 }
 
-// Revise bids, bids anew or withdraws if the site's capacity has changed what it can bid.
-func (b *Bidder) Revise(now time.Time) protocol.Output {
+// Revise bids, bids anew or withdraws if the site's capacity, now c, has changed what it can bid.
+func (b *Bidder) Revise(now time.Time, c Capacity) protocol.Output {
 	if b.part.State != BidderBidding || b.open.Number == 0 || b.shut {
 		return protocol.Output{}
 	}
-	next, ok := b.quote()
+	next, ok := b.quote(c)
 	switch {
 	case ok && b.bid && next.Free == b.last.Free && next.Transfer == b.last.Transfer && slices.Equal(next.Victims, b.last.Victims), !ok && !b.bid:
 		return protocol.Output{}
@@ -162,10 +162,10 @@ func (b *Bidder) Revise(now time.Time) protocol.Output {
 	return b.send(protocol.Propose, next)
 }
 
-// quote is the bid that the site can make now, if it may stand.
-func (b *Bidder) quote() (message.JobBid, bool) {
+// quote is the bid that the site can make with c, if it may stand.
+func (b *Bidder) quote(c Capacity) (message.JobBid, bool) {
 	t := b.open.Terms
-	q, ok := Quote(t, b.site.Capacity(), b.site.Transfer(t.Where, t.Bytes))
+	q, ok := Quote(t, c, b.site.Transfer(t.Where, t.Bytes))
 	scale := b.cfg.Scale
 	scale.Minimum = max(scale.Minimum, b.open.Minimum)
 	return q, ok && check(scale, t, q)
@@ -187,7 +187,7 @@ func (b *Bidder) award(now time.Time, p protocol.Performative, x message.JobAwar
 		return b.forget()
 	case p == protocol.Cancel && current && b.part.State == BidderTaken:
 		b.part.State, b.bid = BidderBidding, false
-		return b.forget().Join(b.Revise(now))
+		return b.forget().Join(b.Revise(now, b.site.Capacity()))
 	}
 	return protocol.Output{}
 }
@@ -195,10 +195,10 @@ func (b *Bidder) award(now time.Time, p protocol.Performative, x message.JobAwar
 // take agrees to an award of the bid that stands, if the site could still make it.
 // Otherwise the next best site gets the job.
 func (b *Bidder) take(now time.Time, x message.JobAward) protocol.Output {
-	q, ok := b.quote()
+	q, ok := b.quote(b.site.Capacity())
 	if !b.bid || x.Seq != b.last.Seq || x.Number != b.last.Number || !ok || b.cfg.Scale.Value(b.open.Terms.Level, q) < b.cfg.Scale.Value(b.open.Terms.Level, b.last) {
 		x.Why = "the bid does not stand any more"
-		return b.send(protocol.Refuse, x).Join(b.Revise(now))
+		return b.send(protocol.Refuse, x).Join(b.Revise(now, b.site.Capacity()))
 	}
 	b.part = part{Owner: b.open.Owner, Terms: b.open.Terms, State: BidderTaken, Award: x}
 	b.bid, b.asks, b.askAt = false, 0, now.Add(queryFirst)

@@ -196,7 +196,7 @@ func (w *world) fault(r *rapid.T) {
 		w.restart(name)
 	case "load":
 		w.sites[name].capacity.Free = rapid.IntRange(0, 4).Draw(r, "free")
-		w.carry(name, w.sites[name].bidder.Revise(w.now))
+		w.carry(name, w.sites[name].bidder.Revise(w.now, w.sites[name].Capacity()))
 	}
 	w.soldTo()
 	w.sites["a"].capacity.Free = max(1, w.sites["a"].capacity.Free)

@@ -161,7 +161,7 @@ func (w *world) capacity(a map[string]string) {
 		s.transfer, _ = time.ParseDuration(a["transfer"])
 	}
 	if _, quiet := a["quiet"]; !quiet {
-		w.carry(a["name"], s.bidder.Revise(w.now))
+		w.carry(a["name"], s.bidder.Revise(w.now, s.Capacity()))
 	}
 }
 

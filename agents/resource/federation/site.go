@@ -304,24 +304,28 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 
 // revise changes the bids that the site's load has changed, unless it polls.
 func (s *Site) revise(now time.Time) protocol.Output {
-	var out protocol.Output
+	if s.cfg.Rules.Poll > 0 {
+		return protocol.Output{}
+	}
 	c := s.Capacity()
-	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
-		return out
+	if c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
+		return protocol.Output{}
 	}
 	s.bidFor = c
+	return s.bidWith(now, c)
+}
+
+// bidWith changes the bids that c changes.
+func (s *Site) bidWith(now time.Time, c english.Capacity) (out protocol.Output) {
 	for _, k := range sorted(s.bids) {
-		out = out.Join(s.bids[k].Revise(now))
+		out = out.Join(s.bids[k].Revise(now, c))
 	}
 	return out
 }
 
 // look is a poll: the site hears of the auctions since the last one, and changes its bids.
 func (s *Site) look(now time.Time) protocol.Output {
-	var out protocol.Output
-	for _, k := range sorted(s.bids) {
-		out = out.Join(s.bids[k].Revise(now))
-	}
+	out := s.bidWith(now, s.Capacity())
 	for _, k := range sorted(s.shown) {
 		out = out.Join(s.hear(now, k, s.shown[k]))
 	}

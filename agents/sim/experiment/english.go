@@ -34,7 +34,7 @@ func englishPoints(l *Lab) (list []englishPoint) {
 		for _, length := range lengths {
 			for seed := range l.repeat(seeds) {
 				p := federation.As003()
-				p.Length, p.Seed = int64(length), l.seed(seed)
+				p.Jobs, p.Length, p.Seed = l.Settings.Jobs, int64(length), l.seed(seed)
 				change(&p)
 				list = append(list, englishPoint{table, what, p})
 			}

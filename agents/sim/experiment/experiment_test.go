@@ -123,7 +123,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 
 func TestEveryExperimentWritesItsFigures(t *testing.T) {
 	dir := t.TempDir()
-	l := lab(t, "starts=1", "users=3", "units=3", "hours=1", "resources=20", "rounds=3")
+	l := lab(t, "starts=1", "users=3", "units=3", "hours=1", "jobs=40", "resources=20", "rounds=3")
 	l.Repeat = 1
 	var results []*experiment.Result
 	for _, e := range experiment.Experiments() {

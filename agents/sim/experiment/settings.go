@@ -20,6 +20,7 @@ type Settings struct {
 	Units              int // most, of figure 11b
 	Users              int // most, of figure 12
 	Hours              int // of figure 8b
+	Jobs               int // of english's global stream
 	Resources          int // most, of scale
 	Spread             int // of the prices of scale's sellers, per mille
 }
@@ -30,7 +31,7 @@ func Default() Settings {
 		DelayMin: 100 * time.Microsecond, DelayMax: 500 * time.Microsecond,
 		Processing: 500 * time.Microsecond, UnitTime: 200 * time.Microsecond,
 		RoundLimit: 15 * time.Second, Gap: time.Hour,
-		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Resources: 10_000, Spread: 100,
+		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Jobs: 400, Resources: 10_000, Spread: 100,
 	}
 }
 
@@ -49,6 +50,7 @@ func (s *Settings) keys() []setting {
 		{"delay_min", "shortest mean delay of a link, one way", nil, &s.DelayMin, 0, 10 * sec},
 		{"gap", "between market starts", nil, &s.Gap, sec, 240 * 3600 * sec},
 		{"hours", "simulated hours of attractiveness", &s.Hours, nil, 1, 240},
+		{"jobs", "jobs of english's global stream", &s.Jobs, nil, 1, 10_000},
 		{"processing", "time that an agent needs for a message", nil, &s.Processing, 0, sec},
 		{"resources", "most resources of scale", &s.Resources, nil, 20, 10_000},
 		{"round_limit", "length of a fixed round", nil, &s.RoundLimit, 100 * ms, 25 * sec},
