@@ -23,7 +23,8 @@ import (
 const (
 	readyTime = 60 * time.Second
 	leaveTime = 30 * time.Second
-	pollPause = 20 * time.Millisecond // between two looks at a condition
+	pollPause = 20 * time.Millisecond // between two looks at a condition, at first
+	pollMost  = 300 * time.Millisecond
 )
 
 // daemon is a ramp process in the background.
@@ -174,17 +175,16 @@ func post(ctx context.Context, dir, path string, body any) (*http.Response, erro
 
 // until looks again and again until done says so, or the time is over.
 func until(limit time.Duration, done func() (bool, error)) error {
-	deadline := time.Now().Add(limit)
-	pause := time.NewTicker(pollPause)
-	defer pause.Stop()
+	begun := time.Now()
 	for {
 		ok, err := done()
 		if ok {
 			return nil
 		}
-		if time.Now().After(deadline) {
+		waited := time.Since(begun)
+		if waited > limit {
 			return errors.Join(fmt.Errorf("not within %s", limit), err)
 		}
-		<-pause.C
+		<-time.After(min(max(pollPause, waited/8), pollMost)) // a look is often a process
 	}
 }
