@@ -3,6 +3,7 @@ package codec
 import (
 	"reflect"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -57,7 +58,10 @@ type table struct {
 	byHolder map[reflect.Type]row
 }
 
-var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies, englishBodies)
+// bodies are made at the first message: most commands send none.
+var bodies = sync.OnceValue(func() table {
+	return newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies, englishBodies)
+})
 
 func newTable(parts ...[]row) table {
 	t := table{map[reflect.Type]row{}, map[reflect.Type]row{}}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,6 +33,9 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		time.Local = time.UTC
 	}
 	root := newRoot()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		cli.Completions(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	told := &cli.Shown{W: out}
@@ -87,7 +91,6 @@ at all, and a bank settles it on a contract that both sides signed.`,
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short, completion.Example = "Generate shell completion", "  ramp completion bash > ~/.local/share/bash-completion/completions/ramp"
 	}
-	cli.Completions(root)
 	cli.UsageErrors(root)
 	return root
 }
