@@ -279,7 +279,7 @@ func (s *Site) settle(now time.Time, out protocol.Output) protocol.Output {
 		if len(own) > 0 {
 			continue
 		}
-		out = s.dispatch(now).Join(s.revise(now))
+		out = s.dispatch(now).Join(s.revise(now, false))
 		if len(out.Send) == 0 && len(out.Save) == 0 {
 			return all.Join(out)
 		}
@@ -302,21 +302,16 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 	return own
 }
 
-// revise changes the bids that the site's load has changed, unless it polls.
-func (s *Site) revise(now time.Time) protocol.Output {
-	if s.cfg.Rules.Poll > 0 {
-		return protocol.Output{}
+// revise changes the bids that the site's load has changed; a site that polls does so by its polls.
+func (s *Site) revise(now time.Time, polled bool) (out protocol.Output) {
+	if s.cfg.Rules.Poll > 0 && !polled {
+		return out
 	}
 	c := s.Capacity()
-	if c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
-		return protocol.Output{}
+	if !polled && c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
+		return out
 	}
 	s.bidFor = c
-	return s.bidWith(now, c)
-}
-
-// bidWith changes the bids that c changes.
-func (s *Site) bidWith(now time.Time, c english.Capacity) (out protocol.Output) {
 	for _, k := range sorted(s.bids) {
 		out = out.Join(s.bids[k].Revise(now, c))
 	}
@@ -325,7 +320,7 @@ func (s *Site) bidWith(now time.Time, c english.Capacity) (out protocol.Output) 
 
 // look is a poll: the site hears of the auctions since the last one, and changes its bids.
 func (s *Site) look(now time.Time) protocol.Output {
-	out := s.bidWith(now, s.Capacity())
+	out := s.revise(now, true)
 	for _, k := range sorted(s.shown) {
 		out = out.Join(s.hear(now, k, s.shown[k]))
 	}
