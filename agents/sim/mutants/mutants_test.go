@@ -193,7 +193,7 @@ func TestDishonestIndexesHarmTheirMutants(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			run := "TestACheatingIndexMovesNoPrice/" + m.adversary
-			out, err := exec.Command("go", "test", "-overlay", apply(t, m), "-run", run+"$", "../experiment").CombinedOutput()
+			out, err := exec.Command("go", "test", "-vet=off", "-overlay", apply(t, m), "-run", run+"$", "../experiment").CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte("--- FAIL: "+run)) {
 				t.Errorf("not seen: %s: %v\n%s", m.why, err, out)
 			}
@@ -223,7 +223,7 @@ func TestMutantsOfFederationsAreFound(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			const run = "TestHostileFederations"
-			out, err := exec.Command("go", "test", "-overlay", apply(t, m), "-run", run+"$", "../federation").CombinedOutput()
+			out, err := exec.Command("go", "test", "-vet=off", "-overlay", apply(t, m), "-run", run+"$", "../federation").CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte("--- FAIL: "+run)) {
 				t.Errorf("not seen: %s: %v\n%s", m.why, err, out)
 			}

@@ -78,5 +78,5 @@ func reference(t *testing.T, c *cobra.Command) string {
 			text += reference(t, sub)
 		}
 	}
-	return text
+	return regexp.MustCompile(`(?m)^\* \[ramp completion\].*\n`).ReplaceAllString(text, "") // it is above
 }
