@@ -119,7 +119,7 @@ func (f Faults) Validate() error {
 		numbers("crashes_per_100000_outputs", f.Crashes, 0, 100_000), spans("down", f.Down, 0, day), numbers("outages_per_day", f.Outages, 0, 1e6),
 		numbers("take_overs_per_day", f.TakeOvers, 0, 1e6), numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
 		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
-		numbers("clock_jumps_per_day", f.Jumps, 0, 1e4), spans("clock_jump", f.Jump, -day, day),
+		numbers("clock_jumps_per_day", f.Jumps, 0, 1e4), spans("clock_jump", f.Jump, -7*day, 7*day),
 		numbers("rewinds_per_day", f.Rewinds, 0, 1e6),
 		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
 		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_recalls_per_mille", f.Recalled, 0, 1000),

@@ -115,29 +115,6 @@ func (ds *deals) alarm(t *turn) time.Time {
 	return at
 }
 
-// archive moves a finished deal to the table of past deals.
-func (p *Participant) archive(t *turn, d *deal) {
-	at := d.finalAt()
-	if at.IsZero() || t.now.Before(at) {
-		return
-	}
-	sale := d.contract.sale
-	id := string(sale.Verified.ID)
-	past := pastDeal{
-		d.saved(), savedSale{sale.Bundle, sale.Verified.DER, sale.DER, sale.Countersigned},
-		savedReceipt{d.contract.receipt.Receipt, d.contract.receipt.DER},
-	}
-	p.past.add(t, protocol.Record{Table: TablePast, Key: pastKey(t.now, sale.Verified.ID), Value: encode(past)})
-	t.save(protocol.Record{Table: TableSales, Key: id})
-	t.save(protocol.Record{Table: TableReceipts, Key: id})
-	for _, c := range d.claims {
-		delete(p.deals.claims, c.id)
-	}
-	delete(p.deals.contracts, sale.Verified.ID)
-	d.claims, d.contract = nil, nil
-	t.touch(d)
-}
-
 // lines lists all claims.
 func (ds *deals) lines() []message.ReservationLine {
 	var list []message.ReservationLine

@@ -37,9 +37,46 @@ type Participant struct {
 	found     *found
 	voids     *voids
 	past      *past
+	turned    time.Time // the last turn
 }
 
-func (p *Participant) begin(now time.Time) *turn { return &turn{self: p.cfg.Self, now: now} }
+func (p *Participant) begin(now time.Time) *turn {
+	t := &turn{self: p.cfg.Self, now: now}
+	if now.Before(p.turned.Add(-protocol.ClockSkew)) {
+		p.setBack(t)
+	}
+	p.turned = now
+	if err := p.back(t); err != nil {
+		panic("reserve: " + err.Error()) // of records that this process has made
+	}
+	return t
+}
+
+// setBack lets nothing wait for a time of before the clock was set back, and refunds be dated anew.
+func (p *Participant) setBack(t *turn) {
+	t.all = true
+	soon := func(at *time.Time) {
+		if at.After(t.now) {
+			*at = t.now
+		}
+	}
+	for _, d := range p.deals.order {
+		if d.contract != nil {
+			soon(&d.contract.retryAt)
+		}
+		for _, c := range d.claims {
+			soon(&c.retryAt)
+			soon(&c.check.at)
+			p.refunds.signAgain(t, c)
+		}
+	}
+	for _, q := range p.banks.list {
+		soon(&q.retryAt)
+	}
+	for _, f := range p.found.contracts { // in any order: each is asked about once
+		soon(&f.retryAt)
+	}
+}
 
 // end saves the changed deals and sets the alarm.
 func (p *Participant) end(t *turn) protocol.Output {
@@ -196,7 +233,7 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 			if c.reappeared() {
 				p.slots.release(t, c)
 			}
-		case p.found.units[r.ID] == nil:
+		case p.found.units[r.ID] == nil && !p.past.recently(r.ID):
 			p.strangers.found(t, r)
 		}
 	}

@@ -111,6 +111,13 @@ func (rs *refunds) sign(t *turn, c *claim, fee protocol.Credits) bool {
 	return true
 }
 
+// signAgain replaces a refund of a later time, which a bank does not take.
+func (rs *refunds) signAgain(t *turn, c *claim) {
+	if old := c.refund; old != nil && !old.paid && rs.sign(t, c, old.signed.Note.Fee) {
+		c.refund.request = old.request
+	}
+}
+
 // broken ends a sold unit that the batch system has lost. The seller owes the
 // buyer its whole cost, and releases any remains of the reservation.
 func (rs *refunds) broken(t *turn, c *claim) {

@@ -21,8 +21,10 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 		return nil, protocol.Output{}, err
 	}
 	p.banks.begin(cfg.Terms)
-	t := p.begin(now)
-	t.all = true
+	t := &turn{self: cfg.Self, now: now, all: true}
+	if err := p.back(t); err != nil {
+		return nil, protocol.Output{}, err
+	}
 	p.banks.wake(t)
 	for _, d := range slices.Clone(p.deals.order) {
 		p.quota.weigh(d)
@@ -57,7 +59,7 @@ func (p *Participant) restore(tables protocol.Tables, now time.Time) error {
 		{TableFound, decoding(func(_ string, f foundContract) error { p.found.restore(&f, now); return nil })},
 		{TableSales, decoding(func(id string, s savedSale) error { sales[protocol.ContractID(id)] = s; return nil })},
 		{TableVoids, p.voids.read},
-		{TablePast, p.past.read},
+		{TablePast, func(key string, value []byte) error { return p.past.read(key, value, now) }},
 		{TableReceipts, decoding(func(id string, r savedReceipt) error { receipts[protocol.ContractID(id)] = r; return nil })},
 		{TableDeals, decoding(func(_ string, s savedDeal) error { return p.readDeal(s, sales, receipts, now) })},
 	} {

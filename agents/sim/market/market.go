@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/bank/ledger"
+	"ramp/bank/row"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"
@@ -343,8 +345,35 @@ func (m *Market) grant(g grant) {
 	m.grants = append(m.grants, g)
 }
 
-// past is a bank's local correspondent History, which reads durable records. Here it only
-// gets queries for sellers' sales and for proofs; outcomes stay in memory.
+// outcomeIn reads what a bank has decided about a contract, and how its units ended.
+func outcomeIn(t protocol.Tables, bank protocol.AgentID, id protocol.ContractID) (found message.FoundOutcome, err error) {
+	legs := map[uint32]ledger.Leg{}
+	err = t.Each(ledger.TableLines, func(key string, value []byte) error {
+		n, err1 := row.Number32(key)
+		account, currency, err2 := ledger.DecodeLine(value)
+		legs[n] = ledger.Leg{Account: account, Currency: currency}
+		return cmp.Or(err1, err2)
+	})
+	return found, cmp.Or(err, t.Each(ledger.TableEntries, func(key string, value []byte) error {
+		e, err := ledger.DecodeEntry(key, value)
+		found.AsOf = e.Number
+		for i := range e.Legs {
+			leg := legs[e.Legs[i].Line]
+			e.Legs[i].Account, e.Legs[i].Currency = leg.Account, leg.Currency
+		}
+		switch {
+		case err != nil || e.Contract != id:
+		case found.Found:
+			e.AddTo(&found.Receipt)
+		default:
+			found.Found = true
+			found.Receipt, err = e.Receipt(bank)
+		}
+		return err
+	}))
+}
+
+// past is a bank's local correspondent History, which reads durable records.
 type past struct {
 	host **sim.Host
 	log  *entryLog
@@ -359,6 +388,8 @@ func (p past) Receive(now time.Time, m protocol.Message) []sim.Later {
 	case message.SoldLookup:
 		list, err = ledger.SoldIn((*p.host).Disk(), q.Seller, q.Query.Ends)
 		body = page(list, q.Query.After)
+	case message.OutcomeLookup: // of a bank whose clock was far ahead: otherwise outcomes stay in memory
+		body, err = outcomeIn((*p.host).Disk(), (*p.host).ID(), q.Contract)
 	case message.ProofLookup:
 		body, err = p.log.prove(now, *p.host, q.Query)
 	default:
