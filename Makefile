@@ -20,8 +20,9 @@ build:
 demo: build
 	@$(RAMP) demo
 
+# Many tests wait for processes more than they compute: more packages than processors.
 test:
-	$(GO) test -timeout 60m ./...
+	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -timeout 60m ./...
 
 # Every process of the race detector would wait a second at its end for others that
 # report, and there are thousands. A simulated market lives in one goroutine: the long
