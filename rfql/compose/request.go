@@ -80,6 +80,9 @@ func (r *Request) Builder(now time.Time) (*Builder, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
+	if err := oneOfEach(r.Flags); err != nil {
+		return nil, err
+	}
 	for i, s := range r.Flags {
 		set := b.say
 		if len(r.File) > 0 {
@@ -97,6 +100,23 @@ func (r *Request) Builder(now time.Time) (*Builder, error) {
 	}
 	r.built = b
 	return b, nil
+}
+
+// oneOfEach rejects two flags of one unit of which the later one would replace the other.
+func oneOfEach(flags []Said) error {
+	other := map[Word]Word{Cores: Nodes, Nodes: Cores, Within: By, By: Within, Disk: NodeDisk, NodeDisk: Disk}
+	given := map[Word]Said{}
+	for _, s := range flags {
+		if first, ok := given[other[s.Word]]; ok {
+			return fmt.Errorf("%s and %s: give one of them", first.Where, s.Where)
+		}
+		if s.Word == And {
+			clear(given)
+		} else if s.Value != Any {
+			given[s.Word] = s
+		}
+	}
+	return nil
 }
 
 // say takes a word for the last unit.

@@ -29,6 +29,12 @@ func TestAFileAndFlagsAreOneRequest(t *testing.T) {
 		{"a fault of the file", "cores=x", "", "wall=1m", `job.yaml:1: cores "x": want a whole number, 1 to`},
 		{"faults of the file", "cores=x wall=y", "", "", "\njob.yaml:1: wall"},
 		{"a fault of a flag", "cores=1", "", "wall=x", `--wall "x": want a time`},
+		{"two flags of one kind", "", "", "cores=4 nodes=2x2", "--cores and --nodes: give one of them"},
+		{"two ends of the second unit", "", "", "within=1h and by=23:00 within=3h", "--by and --within: give one of them"},
+		{"two disks beside a file", "cores=1", "", "disk=5G node-disk=6G", "--disk and --node-disk: give one of them"},
+		{"another kind in the next unit", "", "", "cores=1 wall=1m within=1h max-price=2 and nodes=2x3", "1x1m0s@2 6x1m0s@2"},
+		{"another kind than in a file", "cores=1 wall=1m within=1h max-price=2", "", "nodes=2x3", "6x1m0s@2"},
+		{"a disk that is dropped for another", "cores=1 wall=1m within=1h max-price=2", "", "disk=any node-disk=6G", "1x1m0s@2"},
 		{"nothing before and", "", "", "and", "--and comes between two units"},
 		{"something missing", "cores=1", "", "within=1h", "cannot make the request: missing --wall"},
 	} {
