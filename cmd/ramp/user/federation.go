@@ -26,7 +26,11 @@ type levelFlags struct {
 }
 
 func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
-	c.Flags().StringVar(&l.level, "level", "", "offer the job to a federation of sites at the priority `LEVEL`, and stay until it has ended; nothing is bought")
+	c.Flags().Func("level", "offer the job to a federation of sites at the priority `LEVEL`, and stay until it has ended; nothing is bought", func(level string) error {
+		l.level = level
+		cli.EndsWithProgram(c)
+		return nil
+	})
 	c.Flags().StringVar(&l.modules, "modules", "1", "with --level: `N`, or LEAST..MOST: the cores that the job can use")
 	c.Flags().StringVar(&l.home, "home", "", "with --level: the `SITE` that auctions the job (default: the first known one of a federation)")
 	c.Flags().StringVarP(&f.out, "out", "o", "", "with --level: fetch the files that the program leaves to `DIR`, created if missing")

@@ -67,8 +67,8 @@ logs' prints its output, and 'ramp fetch' gets its files. A repeated command is 
 unless --id names the first. A job file's 'out' and 'retry' are for 'ramp run'.
 
 With --level, nothing is bought: the job is offered to a federation of sites, which share their
-cores by priority (docs/FEDERATION.md). The command then stays until the job has ended, as 'ramp
-run' does, and ends with its exit code.
+cores by priority (docs/FEDERATION.md). The command then stays until the job has ended, and ends
+with an exit code of 'ramp run': the program's, or one from 64 if it fails itself.
 
 ` + cli.RequestHelp + `
 Here --within is optional: without it the program starts within ` + beginWords + `.`,
