@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/agents"
@@ -102,10 +103,7 @@ func (u Users) home(ctx context.Context, name string) (protocol.AgentID, error) 
 			return known[i].ID, nil
 		}
 		if time.Now().After(late) {
-			if name != "" {
-				return "", exit.Fail(exit.Unreachable, "'ramp user resources' lists the known sites", "no site %s with a federation is known", name)
-			}
-			return "", exit.Fail(exit.Unreachable, "", "no site with a federation is known")
+			return "", exit.Fail(exit.Unreachable, "'ramp user resources' lists the known sites; leave --level out to buy time", "%s with a federation is known", strings.TrimSpace("no site "+name))
 		}
 		if !agents.Pause(ctx, jobPause) {
 			return "", ctx.Err()

@@ -86,7 +86,7 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 	}
 	call := control.JobCall{ID: f.buy.firstID(), Name: f.programName(), Home: l.home, Level: l.level, Terms: terms, Program: program}
 	w, v := newWatching(c, agent, call.ID, call.Name), control.JobView{}
-	fmt.Fprintf(cli.Notes(c), "%s: offered as job %[2]s; 'ramp user auction %[2]s' shows how it stands\n", call.Name, call.ID)
+	fmt.Fprintf(cli.Notes(c), "%s: offering it as job %[2]s; once a site accepts it, 'ramp user auction %[2]s' shows how it stands\n", call.Name, call.ID)
 	if err := control.JobSubmit.Ask(c.Context(), agent, call, &v); err != nil {
 		if c.Context().Err() != nil && control.Run.Ask(context.WithoutCancel(c.Context()), agent, control.RunCall{ID: call.ID}, &w.run) == nil {
 			return w.stopped(err)
