@@ -12,6 +12,7 @@ import (
 	"ramp/agents/join"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
@@ -25,6 +26,9 @@ Give agent.csr, and nothing else, to the authority; it answers with agent.pem ('
 		Example: "  ramp ca request ann --out ann",
 		RunE: func(c *cobra.Command, args []string) error {
 			j := join.Joining{Dir: out, Name: args[0]}
+			if _, err := protocol.NewAgentID(j.Name, strings.Repeat("a", protocol.FingerprintLen)); err != nil {
+				return exit.Fail(exit.Usage, "", "%w", err)
+			}
 			if err := join.MakeDir(out); err != nil {
 				return err
 			}
