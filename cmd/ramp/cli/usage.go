@@ -52,7 +52,11 @@ func usageError(c *cobra.Command, err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return exit.Fail(exit.Usage, "see '"+c.CommandPath()+" --help'", "%s: %s", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), usageWords(c, err))
+	hint := "see '" + c.CommandPath() + " --help'"
+	if c.Flags().Changed("watch") {
+		hint = "--watch takes its value after '=', such as --watch=5s"
+	}
+	return exit.Fail(exit.Usage, hint, "%s: %s", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), usageWords(c, err))
 }
 
 // usageWords rephrases what cobra found wrong with a command line.
@@ -61,6 +65,10 @@ func usageWords(c *cobra.Command, err error) string {
 	if names, ok := strings.CutPrefix(text, "required flag(s) "); ok {
 		names = strings.NewReplacer(`"`, "", ", ", ", --").Replace(strings.TrimSuffix(names, " not set"))
 		return "--" + names + " is required; usage: " + c.UseLine()
+	}
+	if name, ok := strings.CutPrefix(text, "unknown command "); ok { // of cobra.NoArgs
+		name, _, _ = strings.Cut(name, " for ")
+		return strings.ReplaceAll(name, `"`, "'") + ": this command takes no argument"
 	}
 	if i := strings.Index(text, "received "); i >= 0 && strings.Contains(text, "arg(s)") {
 		return words.Plural(atoi(text[i+len("received "):]), "argument") + ": want " + c.UseLine()
