@@ -111,13 +111,17 @@ func (q *RequestFlags) FileOr(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// EmptyFlags rejects limits and names with an empty value, which an unset variable in a script
-// gives: without --max-cost, any amount might be spent.
+// EmptyFlags rejects limits and names that are empty or zero, as an unset variable in a script makes
+// them: without --max-cost, any amount might be spent.
 func EmptyFlags(c *cobra.Command) error {
-	for _, name := range []string{"max-cost", "max-wait", "accept-counter", "id", "optimize", "mode"} {
+	for _, name := range []string{"max-cost", "max-wait", "accept-counter", "id", "optimize", "mode", "rounds"} {
 		f := c.Flags().Lookup(name)
-		if f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "0s") {
+		switch {
+		case f == nil || !f.Changed:
+		case f.Value.String() == "":
 			return exit.Fail(exit.Usage, "leave it out if you need none; is a variable unset?", "--%s %q: want a value", name, f.Value)
+		case f.Value.String() == "0s", name == "rounds" && f.Value.String() == "0":
+			return exit.Fail(exit.Usage, "leave it out if you need none", "--%s %s: want more than %[2]s", name, f.Value)
 		}
 	}
 	return nil
