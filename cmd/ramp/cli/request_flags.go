@@ -36,7 +36,7 @@ type RequestFlags struct {
 var requestWords = map[compose.Word][2]string{
 	compose.Cores:       {"N", "cores, anywhere on one machine"},
 	compose.Nodes:       {"NxC", "whole nodes and the cores of each, such as 4x16 (instead of --cores)"},
-	compose.Wall:        {"D", "how long it runs: 2h, 1d12h, 10 (minutes), 1:30:00 or 1-12 (days-hours); whole minutes"},
+	compose.Wall:        {"D", "how long it runs: 2h, 1d12h, 10 (minutes), 1:30:00 or 1-12 (days-hours); rounded up to minutes"},
 	compose.Within:      {"D", "finish within this time, counted from now"},
 	compose.By:          {"TIME", "finish by this time: 2026-11-22T18:00 (with a zone or local) or 18:00 (the next one)"},
 	compose.NotBefore:   {"TIME", "start no sooner than this time: as for --by, or +3h from now"},
