@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ func (ex *Exchange) SetRate(now time.Time, from, to string, rate protocol.Credit
 	case from == to:
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "rate of %q in %[1]q: want two currencies", from)
 	case !ex.books.knows(from) || !ex.books.knows(to):
-		return Entry{}, nil, refuse(protocol.CodeNoBank, "rate of %q in %q: want two of %s", from, to, strings.Join(ex.books.cfg.Currencies, ", "))
+		alien := slices.DeleteFunc([]string{from, to}, ex.books.knows)
+		return Entry{}, nil, refuse(protocol.CodeNoBank, "rate of %q in %q: this bank does not keep %s, only %s", from, to, strings.Join(alien, " and "), strings.Join(ex.books.cfg.Currencies, ", "))
 	case rate < 0:
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "rate %s: want zero or more", rate)
 	case checkRef(ref) != nil:
