@@ -177,8 +177,6 @@ func (f founding) checkWords(q control.InviteCall) error {
 		return exit.Fail(exit.Usage, "", "--name: %w", err)
 	case q.Credit > 0 && f.policy == ledger.PolicyBarter.String():
 		return exit.Fail(exit.Usage, "", "--credit %s with policy barter: nobody issues a bartered currency", q.Credit)
-	case time.Until(q.Expires) > ledger.MaxInvited:
-		return exit.Fail(exit.Usage, "", "--expires %s: want at most %d days", f.invite.expires, ledger.MaxInvited/(24*time.Hour))
 	}
 	return nil
 }

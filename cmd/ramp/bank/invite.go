@@ -35,7 +35,7 @@ type inviteFlags struct {
 
 func (f *inviteFlags) register(c *cobra.Command, uses int) {
 	c.Flags().IntVar(&f.uses, "uses", uses, "admit `N` newcomers; 0: no token, so the invitation admits nobody by itself")
-	c.Flags().StringVar(&f.expires, "expires", "7d", "expire after `D`: 36h, 7d, at most a year")
+	c.Flags().StringVar(&f.expires, "expires", "7d", "expire after `D`: 36h, 7d, at most 366 days")
 	c.Flags().StringVar(&f.credit, "credit", "0", "give each newcomer `C` credits")
 	c.Flags().StringVar(&f.market, "market", "", "`NAME` of the market")
 	c.Flags().StringArrayVar(&f.addresses, "address", nil, "`ADDR` to join by, instead of the bank's own: /dns4/bank.example.org/tcp/4101; repeatable")
@@ -46,8 +46,8 @@ func (f inviteFlags) call() (q control.InviteCall, err error) {
 	q = control.InviteCall{Uses: f.uses, Currency: f.currency, Market: f.market, Addresses: f.addresses}
 	life, err := compose.Duration(f.expires)
 	switch {
-	case err != nil:
-		return q, exit.Fail(exit.Usage, "", "--expires %w", err)
+	case err != nil || life > ledger.MaxInvited:
+		return q, exit.Fail(exit.Usage, "", "--expires %s: want a time such as 36h or 7d, at most %d days", f.expires, ledger.MaxInvited/(24*time.Hour))
 	case f.uses < 0 || f.uses > ledger.MaxUses:
 		return q, exit.Fail(exit.Usage, "", "--uses %d: want 0..%d", f.uses, ledger.MaxUses)
 	}
