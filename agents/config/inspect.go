@@ -82,7 +82,7 @@ func LikelyDriver() string {
 
 // unasked is the error for a batch system that does not answer.
 func unasked(err error) error {
-	return exit.Fail(exit.Unreachable, "is it running, and may this account use it? See --conf and --prefix", "%w", err)
+	return exit.Fail(exit.Unreachable, "is it installed and running, and may this account use it? See --conf, --prefix and --driver", "%w", err)
 }
 
 func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

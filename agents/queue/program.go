@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -83,6 +84,8 @@ func (p Program) failure(ctx context.Context, name string, out, words *bounded, 
 		return fmt.Errorf("%s: %w of %s", name, ErrTimeLimit, p.Limit)
 	case errors.As(err, &exit):
 		return &ExitError{Name: name, Code: exit.ExitCode(), Words: OneLine(words.b.Bytes())}
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%s: not installed, or not in PATH", slices.Concat(p.Prefix, []string{name})[0])
 	case err != nil && !errors.Is(err, syscall.EPIPE): // a program need not read its input
 		return fmt.Errorf("%s: %s", name, OneLine([]byte(err.Error())))
 	}
