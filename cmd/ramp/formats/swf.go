@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,9 @@ func examineLog(path string) (*workload.Log, workload.Report, error) {
 		return nil, workload.Report{}, exit.Fail(exit.Usage, "", "workload log: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, workload.Report{}, exit.Fail(exit.Usage, "", "workload log %s: %w", path, syscall.EISDIR)
+	}
 	l, r := workload.Examine(f)
 	return l, r, nil
 }
