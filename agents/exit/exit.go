@@ -117,6 +117,8 @@ func PlaceHint(err error) string {
 		return "a file is where a directory is needed: give another path"
 	case errors.Is(err, syscall.EISDIR):
 		return "a directory is where a file is needed: give another path"
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the path: a relative one begins where the command runs"
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full: free some space, and repeat the command"
 	}

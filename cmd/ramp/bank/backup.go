@@ -2,6 +2,7 @@ package bank
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ The copy contains neither the bank's key nor its certificate: keep those elsewhe
 'ramp bank restore FILE --verify' tests whether the copy can be restored.`,
 		Example: "  ramp bank backup ledger-1121.backup",
 		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == "" { // Abs would take the directory
+				return exit.Fail(exit.Usage, exit.PlaceHint(fs.ErrNotExist), `FILE "": want a path`)
+			}
 			file, err := filepath.Abs(args[0])
 			if err != nil {
 				return err

@@ -38,7 +38,9 @@ func Report(w io.Writer, err error) int {
 		lines = strings.Split(strings.TrimSpace(err.Error()), "\n") // one per fault
 		clean = protocol.Harmless                                   // with times as in the document
 	}
-	if at := (*fs.PathError)(nil); errors.As(err, &at) && strings.HasPrefix(lines[0], at.Error()) {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == "" {
+		lines[0] = strings.Replace(lines[0], at.Error(), `FILE "": want a path`, 1)
+	} else if at != nil && strings.HasPrefix(lines[0], at.Error()) {
 		lines[0] = "cannot " + lines[0]
 	}
 	if errors.Is(err, context.Canceled) && code == exit.Failed {

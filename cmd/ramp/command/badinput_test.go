@@ -38,6 +38,9 @@ func newPlace(t *testing.T) place {
 func (p place) run(line string) (code int, out, told string) {
 	var o, e bytes.Buffer
 	words := strings.Fields(strings.ReplaceAll(line, "DIR", p.dir))
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], "''", "")
+	}
 	code = command.Main(words, strings.NewReader(""), &o, &e)
 	return code, o.String(), strings.ReplaceAll(e.String(), p.dir, "DIR")
 }
@@ -92,6 +95,12 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 		{"user exchange CPU GPU -1", "AMOUNT -1: want a number that is not below zero", ""},
 		{"user init --join DIR", "read DIR: is a directory", ""},
 		{"user init --join /dev/zero", "/dev/zero: more than 262144 bytes", "right file"},
+		{"user quote nosuch.xml", "cannot open nosuch.xml: no such file", "begins where the command runs"},
+		{"user quote ''", `ramp: FILE "": want a path`, "begins where the command runs"},
+		{"rfql validate ''", `ramp: FILE "": want a path`, "begins where the command runs"},
+		{"ca show ''", `ramp: FILE "": want a path`, "begins where the command runs"},
+		{"bank backup ''", `ramp: FILE "": want a path`, "begins where the command runs"},
+		{"swf info ''", `workload log: FILE "": want a path`, "begins where the command runs"},
 		{"user byu", `unknown command "byu"`, "ramp user buy"},
 		{"user quote --corse 2", "unknown flag: --corse", "--cores"},
 		{"user list --dir DIR/nowhere", "no configuration at", "ramp user init"},
