@@ -93,7 +93,7 @@ func (n notThere) Error() string {
 			places = append(places, place)
 		}
 	}
-	return fmt.Sprintf("The market at %s does not answer. Is the bank running?", strings.Join(places, ", "))
+	return fmt.Sprintf("the market at %s does not answer: is the bank running?", strings.Join(places, ", "))
 }
 
 // HostPort is the HOST:PORT of a TCP multiaddress.
