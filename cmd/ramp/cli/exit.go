@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func Ended(c *cobra.Command, err error) int {
 	}
 	return code
 }
+
+// trailingZeros finds durations as a library prints them; help has them without: 15m0s is 15m.
+var trailingZeros = regexp.MustCompile(`\b(\d+h)0m0s\b|\b((?:\d+h)?\d+m)0s\b`)
 
 // Report prints an error once, with its hint, and returns the exit code.
 func Report(w io.Writer, err error) int {
@@ -52,7 +56,7 @@ func Report(w io.Writer, err error) int {
 	}
 	hint = cmp.Or(hint, exit.PlaceHint(err))
 	for _, line := range lines {
-		fmt.Fprintln(w, "ramp: "+clean(line))
+		fmt.Fprintln(w, "ramp: "+clean(trailingZeros.ReplaceAllString(line, "$1$2")))
 	}
 	if hint != "" {
 		fmt.Fprintln(w, "  hint: "+clean(hint))

@@ -61,13 +61,12 @@ func shownFlag(f *pflag.Flag) *pflag.Flag {
 // shortDuration writes a duration in days where it is a whole number of them, and without
 // trailing zeros: 24h0m0s becomes 24h.
 func shortDuration(d string) string {
-	if n, err := time.ParseDuration(d); err == nil && n > 24*time.Hour && n%(24*time.Hour) == 0 {
+	n, err := time.ParseDuration(d)
+	switch {
+	case err != nil || n == 0:
+		return ""
+	case n > 24*time.Hour && n%(24*time.Hour) == 0:
 		return fmt.Sprintf("%dd", n/(24*time.Hour))
 	}
-	for _, zero := range []string{"0s", "0m"} {
-		if short := strings.TrimSuffix(d, zero); short == "" || strings.HasSuffix(short, "m") || strings.HasSuffix(short, "h") {
-			d = short
-		}
-	}
-	return d
+	return trailingZeros.ReplaceAllString(d, "$1$2")
 }

@@ -71,18 +71,10 @@ func usageWords(c *cobra.Command, err error) string {
 		return strings.ReplaceAll(name, `"`, "'") + ": this command takes no argument"
 	}
 	if i := strings.Index(text, "received "); i >= 0 && strings.Contains(text, "arg(s)") {
-		return words.Plural(atoi(text[i+len("received "):]), "argument") + ": want " + c.UseLine()
+		n, _ := strconv.Atoi(text[i+len("received "):]) // cobra printed it
+		return words.Plural(n, "argument") + ": want " + c.UseLine()
 	}
 	return text
-}
-
-// atoi reads a number that cobra printed.
-func atoi(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // FlagError reports a wrong flag, or the wrong command before it: in 'ramp user bui

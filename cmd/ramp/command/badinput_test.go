@@ -188,7 +188,7 @@ func TestAnAuthorityRefusesWhatItCannotDo(t *testing.T) {
 		t.Error("a list was written")
 	}
 	p.good("ca revoke DIR/ann/agent.pem --dir DIR/ca")
-	p.refused("ca init --lifetime -1h --dir DIR/c2", 2, "--lifetime -1h0m0s: want more than 0s", "")
+	p.refused("ca init --lifetime -1h --dir DIR/c2", 2, "--lifetime -1h: want more than 0s", "")
 	p.refused("ca issue bob --lifetime 0s --out DIR/bob --dir DIR/ca", 2, "--lifetime 0s: want more than 0s", "")
 	p.good("ca request bob --out DIR/bob")
 	p.refused("ca sign DIR/bob/agent.csr --lifetime 0s --dir DIR/ca", 2, "--lifetime 0s: want more than 0s", "")
@@ -231,8 +231,8 @@ func TestConfigCheckLooksAtAddressesAndTimes(t *testing.T) {
 	p.good("bank config check --dir DIR/bank")
 	for _, c := range []struct{ from, to, words string }{
 		{"listen:\n", "listen:\n  - 127.0.0.1:4101\n", `listen "127.0.0.1:4101": want an address such as /ip4/0.0.0.0/tcp/4001`},
-		{"# report_within: 24h", "report_within: 10ms", `bank.report_within: 10ms: want 1s..24h0m0s`},
-		{"# report_within: 24h", "report_within: 25h", `bank.report_within: 25h0m0s: want 1s..24h0m0s`},
+		{"# report_within: 24h", "report_within: 10ms", `bank.report_within: 10ms: want 1s..24h`},
+		{"# report_within: 24h", "report_within: 25h", `bank.report_within: 25h: want 1s..24h`},
 		{"listen:\n", "bootstrap: [/ip4/127.0.0.1/tcp/4101]\nlisten:\n", `bootstrap "/ip4/127.0.0.1/tcp/4101"`},
 	} {
 		bad := strings.Replace(string(good), c.from, c.to, 1)
