@@ -52,9 +52,11 @@ func (p *Participant) begin(now time.Time) *turn {
 	return t
 }
 
-// setBack lets nothing wait for a time of before the clock was set back, and refunds be dated anew.
+// setBack lets nothing wait for a time of before the clock was set back, dates refunds anew, and
+// compares the slots with the batch system.
 func (p *Participant) setBack(t *turn) {
 	t.all = true
+	t.queue(message.QueueQuery{}) // what it has told was compared at another time
 	soon := func(at *time.Time) {
 		if at.After(t.now) {
 			*at = t.now
@@ -65,8 +67,9 @@ func (p *Participant) setBack(t *turn) {
 			soon(&d.contract.retryAt)
 		}
 		for _, c := range d.claims {
-			soon(&c.retryAt)
-			soon(&c.check.at)
+			for _, at := range []*time.Time{&c.retryAt, &c.check.at, &c.granted, &c.lostAt} {
+				soon(at)
+			}
 			p.refunds.signAgain(t, c)
 		}
 	}
@@ -233,7 +236,7 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 			if c.reappeared() {
 				p.slots.release(t, c)
 			}
-		case p.found.units[r.ID] == nil && !p.past.recently(r.ID):
+		case p.found.units[r.ID] == nil && !p.past.recently(t.now, r.ID):
 			p.strangers.found(t, r)
 		}
 	}

@@ -39,18 +39,16 @@ type past struct {
 	recent []recentDeal // likewise
 }
 
-// recentDeal is a deal that was archived a short time ago, by the seller's own clock.
+// recentDeal is a deal that was archived lately, by the seller's own clock.
 type recentDeal struct {
 	at time.Time
 	pastRow
 	pastDeal
 }
 
-// A clock that was ahead for up to recentTime makes no deal be forgotten; beyond recentBytes
-// the oldest deals are.
 const (
-	recentTime  = time.Hour
-	recentBytes = 4 << 20
+	recentBytes = 2 << 20
+	recentTime  = time.Hour // for which the batch system keeps their slots
 )
 
 type pastRow struct {
@@ -95,7 +93,7 @@ func (ps *past) add(t *turn, r protocol.Record, d pastDeal) {
 	for _, x := range ps.recent {
 		size += x.bytes
 	}
-	for len(ps.recent) > 0 && (size > recentBytes || t.now.Sub(ps.recent[0].at) > recentTime) {
+	for size > recentBytes {
 		size -= ps.recent[0].bytes
 		ps.recent = ps.recent[1:]
 	}
@@ -107,9 +105,9 @@ func (ps *past) add(t *turn, r protocol.Record, d pastDeal) {
 }
 
 // recently reports whether a reservation is of a deal that was archived a short time ago.
-func (ps *past) recently(reservation string) bool {
+func (ps *past) recently(now time.Time, reservation string) bool {
 	return slices.ContainsFunc(ps.recent, func(x recentDeal) bool {
-		return slices.ContainsFunc(x.Deal.Claims, func(c savedClaim) bool { return c.ID == reservation })
+		return now.Before(x.at.Add(recentTime)) && slices.ContainsFunc(x.Deal.Claims, func(c savedClaim) bool { return c.ID == reservation })
 	})
 }
 
