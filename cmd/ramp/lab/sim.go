@@ -113,7 +113,7 @@ func readFaults(name string) (sim.Faults, error) {
 		return f, nil
 	}
 	f := sim.Levels()["none"]
-	if err := readSimFile(name, "--faults", &f); err != nil {
+	if err := readSimFile(name, "--faults", "give none, light, forgetful, heavy, or a YAML file, whose keys docs/RELIABILITY.md lists", &f); err != nil {
 		return f, err
 	}
 	if err := f.Validate(); err != nil {
@@ -125,19 +125,11 @@ func readFaults(name string) (sim.Faults, error) {
 // maxSimFile bounds a file of faults or a scenario.
 const maxSimFile = 1 << 20
 
-// simFileHint is the hint for a missing file.
-func simFileHint(what string) string {
-	if what == "--faults" {
-		return "give none, light, forgetful, heavy, or a YAML file"
-	}
-	return "'ramp sim explore' writes one when it finds a market that breaks"
-}
-
-// readSimFile reads a YAML file strictly into v.
-func readSimFile(path, what string, v any) error {
+// readSimFile reads a YAML file strictly into v. The hint is for a missing or bad file.
+func readSimFile(path, what, hint string, v any) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return exit.Fail(exit.Usage, simFileHint(what), "%s: %w", what, err)
+		return exit.Fail(exit.Usage, hint, "%s: %w", what, err)
 	}
 	defer file.Close()
 	b, err := io.ReadAll(io.LimitReader(file, maxSimFile+1))
@@ -150,7 +142,7 @@ func readSimFile(path, what string, v any) error {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return exit.Fail(exit.Usage, "docs/RELIABILITY.md lists every key", "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(err), "\n", " "))
+		return exit.Fail(exit.Usage, hint, "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(err), "\n", " "))
 	}
 	return nil
 }

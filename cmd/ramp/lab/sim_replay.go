@@ -77,6 +77,8 @@ func writeScenario(path string, s explore.Scenario) error {
 	return nil
 }
 
+const scenarioHint = "'ramp sim explore' writes such a file when it finds a market that breaks"
+
 func newSimReplay() *cobra.Command {
 	var trace bool
 	c := &cobra.Command{
@@ -87,11 +89,11 @@ message and every save on stderr, as FIPA-ACL strings with virtual times.`,
 		Example: "  ramp sim replay scenario.yaml --trace",
 		RunE: func(c *cobra.Command, args []string) error {
 			var s explore.Scenario
-			if err := readSimFile(args[0], "scenario", &s); err != nil {
+			if err := readSimFile(args[0], "scenario", scenarioHint, &s); err != nil {
 				return err
 			}
 			if err := s.Validate(); err != nil {
-				return exit.Fail(exit.Usage, "docs/RELIABILITY.md lists every key", "scenario %s: %w", args[0], err)
+				return exit.Fail(exit.Usage, scenarioHint, "scenario %s: %w", args[0], err)
 			}
 			var observers []sim.Observer
 			if trace {
