@@ -117,7 +117,7 @@ func table() []layer {
 		{"agents/exit", impure, "protocol", ""},
 		{"agents/words", impure, "agents/exit bank/ledger protocol", "github.com/rivo/uniseg"},
 		{"agents/config", impure, "agents/resource/federation protocol/english/rules rfql/jobfile agents/exit agents/mesh agents/queue agents/queue/command agents/queue/local agents/queue/pbs agents/queue/slurm agents/queue/swf agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/stage agents/user agents/words agents/workload bank/ledger protocol protocol/auction protocol/identity protocol/reserve", "github.com/google/renameio go.yaml.in/yaml golang.org/x/sys"},
-		{"agents/control", impure, "agents/config agents/exit bank/boltfile bank/books protocol protocol/acl protocol/message rfql", ""},
+		{"agents/control", impure, "agents/config agents/exit agents/words bank/boltfile bank/books protocol protocol/acl protocol/message rfql", ""},
 		{"agents/again", impure, "agents/control agents/exit agents/journal agents/user agents/words protocol protocol/message rfql", ""},
 		{"agents/hub", impure, "", ""},
 		{"agents/recent", impure, "agents/control agents/user protocol", ""},

@@ -15,7 +15,7 @@ func TestACallThatIsTooLongIsNotReadToItsEnd(t *testing.T) {
 	body := &counted{r: io.MultiReader(strings.NewReader(`{"document":"`), io.LimitReader(letters{}, long), strings.NewReader(`"}`))}
 	answer := httptest.NewRecorder()
 	echo().ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v1/buy", body))
-	if answer.Code != http.StatusUnprocessableEntity || !strings.Contains(answer.Body.String(), "request body too large") {
+	if answer.Code != http.StatusUnprocessableEntity || !strings.Contains(answer.Body.String(), "over 8 MiB") {
 		t.Errorf("answered %d: %.200s", answer.Code, answer.Body)
 	}
 	if body.n > 16<<20 {

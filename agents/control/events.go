@@ -97,7 +97,7 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 		q, err := readQuestion[EventsCall](w, r)
 		if last := r.Header.Get("Last-Event-ID"); err == nil && last != "" { // a browser that reconnects
 			if q.Since, err = strconv.ParseUint(last, 10, 64); err != nil {
-				err = exit.Fail(exit.Usage, "", "Last-Event-ID: %w", err)
+				err = exit.Fail(exit.Usage, "", "Last-Event-ID %.40q: want the number of an event", last)
 			}
 		}
 		if err = cmp.Or(err, q.badBrief()); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ramp/agents/exit"
+	"ramp/agents/words"
 )
 
 // Version is the version of the calls under /v1. Adding a call or a field does not change it;
@@ -35,6 +36,12 @@ func Versioned(mux *http.ServeMux) http.Handler {
 			return
 		}
 		if _, pattern := mux.Handler(r); pattern == "" {
+			post := *r
+			post.Method = http.MethodPost
+			if _, pattern := mux.Handler(&post); pattern != "" {
+				Refuse(w, exit.Fail(exit.Usage, "docs/CONTROL.md lists the calls", "%s %.100s: want POST", r.Method, r.URL.Path))
+				return
+			}
 			Refuse(w, exit.Fail(exit.Failed, "is it the directory of another kind of agent ('ramp status' says)? After an upgrade, restart the daemon; docs/CONTROL.md lists the calls",
 				"the daemon has no call %s %.100s in version %d of the control socket", r.Method, r.URL.Path, Version))
 			return
@@ -139,13 +146,7 @@ func queryValue(t reflect.Type, text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	if err := json.Unmarshal(quoted, reflect.New(t).Interface()); err != nil {
-		switch t {
-		case reflect.TypeFor[bool]():
-			err = fmt.Errorf("%.40q: want true or false", text)
-		case reflect.TypeFor[int](), reflect.TypeFor[uint64]():
-			err = fmt.Errorf("%.40q: want a whole number", text)
-		}
-		return nil, err
+		return nil, fmt.Errorf("%.40q: %w", text, words.JSONFault(err))
 	}
 	return quoted, nil
 }
@@ -178,10 +179,14 @@ func readBody[Q any](w http.ResponseWriter, r *http.Request) (Q, error) {
 		_, err = d.Token()
 		err = cmp.Or(err, errors.New("want one JSON value"))
 	}
-	if !errors.Is(err, io.EOF) {
-		return q, exit.Fail(exit.Usage, "", "request to the agent: %w", err)
+	var long *http.MaxBytesError
+	switch {
+	case errors.Is(err, io.EOF):
+		return q, nil
+	case errors.As(err, &long):
+		return q, exit.Fail(exit.Usage, "", "request to the agent: over %d MiB", MaxControlBody>>20)
 	}
-	return q, nil
+	return q, exit.Fail(exit.Usage, "docs/openapi.json has the shape of every call", "request to the agent: %w", words.JSONFault(err))
 }
 
 // Refuse answers with an error.

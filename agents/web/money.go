@@ -3,9 +3,9 @@ package web
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"ramp/agents/config"
@@ -81,16 +81,13 @@ func balanceTable(list []message.Balance) *table {
 // statementCall asks for the last entries before one that a page names.
 func statementCall(r *http.Request) (q control.StatementCall, err error) {
 	q = control.StatementCall{Account: r.URL.Query().Get("account"), Limit: pageRows}
-	if text := r.URL.Query().Get("before"); text != "" {
-		q.Before, err = strconv.ParseUint(text, 10, 64)
-	} else {
-		q.Before = lastEntry
-	}
+	n, err := intOf(r.URL.Query(), "before", lastEntry)
+	q.Before = uint64(max(n, 1))
 	return q, err
 }
 
 // lastEntry is behind every entry.
-const lastEntry = 1 << 62
+const lastEntry = math.MaxInt
 
 // statementTable has the entries of an account. account names it in the address of older entries.
 func statementTable(m message.Statement, path, account string) *table {

@@ -204,3 +204,12 @@ func TestARelaxationAsksAgain(t *testing.T) {
 		}
 	}
 }
+
+// An address that names no entry is refused in words of the page.
+func TestAStatementBeforeNoEntryIsRefused(t *testing.T) {
+	s := serve(t, control.Bank, plainText).login()
+	b, _ := io.ReadAll(s.do(s.request("GET", "/statement?account=ann&before=x", nil)).Body)
+	if !strings.Contains(string(b), "Before &#34;x&#34;: want a whole number") || strings.Contains(strings.ToLower(string(b)), "strconv") {
+		t.Errorf("%s", b)
+	}
+}

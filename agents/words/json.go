@@ -2,9 +2,14 @@ package words
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
+	"time"
 
 	"ramp/protocol"
 )
@@ -34,4 +39,22 @@ func escaped(text []byte) []byte {
 		}
 	}
 	return b
+}
+
+// JSONFault says why a text is not the JSON of a value, in words of JSON and not of Go.
+func JSONFault(err error) error {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	var date *time.ParseError
+	fault := strings.TrimPrefix(err.Error(), "json: ")
+	switch {
+	case errors.As(err, &kind):
+		wants := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.String: "a text", reflect.Slice: "a list", reflect.Struct: "an object", reflect.Map: "an object", reflect.Float64: "a number"}
+		fault = strings.TrimPrefix(kind.Field+": want "+cmp.Or(wants[kind.Type.Kind()], "a whole number"), ": ")
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		fault = "not JSON, or cut short"
+	case errors.As(err, &date):
+		fault = fmt.Sprintf("%.40q: want a time in RFC 3339", date.Value)
+	}
+	return errors.New(fault)
 }
