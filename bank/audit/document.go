@@ -64,8 +64,8 @@ func Decode(b []byte) (Document, error) {
 	var d Document
 	r := json.NewDecoder(bytes.NewReader(b))
 	r.DisallowUnknownFields()
-	if err := r.Decode(&d); err != nil {
-		return Document{}, fmt.Errorf("proof: %w", err)
+	if r.Decode(&d) != nil {
+		return Document{}, fmt.Errorf("not a proof, or cut short")
 	}
 	if r.More() || d.Entries == nil || d.Growth == nil {
 		return Document{}, fmt.Errorf("proof: a list is missing, or something follows it")

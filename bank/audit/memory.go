@@ -56,8 +56,8 @@ func DecodeMemory(b []byte) (*Memory, error) {
 	var f memoryFile
 	r := json.NewDecoder(bytes.NewReader(b))
 	r.DisallowUnknownFields()
-	if err := r.Decode(&f); err != nil {
-		return nil, fmt.Errorf("heads: %w", err)
+	if r.Decode(&f) != nil {
+		return nil, fmt.Errorf("not a file of heads, or cut short")
 	}
 	if f.Version != memoryFormat || len(f.Banks) > MaxBanks || r.More() {
 		return nil, fmt.Errorf("heads: version %d with %d banks, want version %d and at most %d", f.Version, len(f.Banks), memoryFormat, MaxBanks)

@@ -157,7 +157,7 @@ func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, erro
 	}
 	r, err := contract.ReadReceipt(der)
 	if err != nil {
-		return r, exit.Fail(exit.Failed, "", "%s: %w", path, err)
+		return r, exit.Fail(exit.Usage, proofHint, "%s: not a signed receipt, or damaged", path)
 	}
 	if _, err := contract.OpenReceipt(der, trust, r.Time); err != nil {
 		return r, exit.Fail(exit.Failed, "", "%s: %w", path, err)
