@@ -195,6 +195,14 @@ func (c *Config) checkSWF() error {
 	return err
 }
 
+// stateHint helps with a damaged file of a driver; journals have the slots that were sold.
+func stateHint(err error) string {
+	if errors.Is(err, queue.ErrDamaged) {
+		return "restore it from a copy, or move it away: each site that kept slots there then makes its sold ones again where cores are free, and the bank refunds the others"
+	}
+	return ""
+}
+
 // mostBase bounds the second of a log at which a market starts: no log is a century long.
 const mostBase = 100 * 366 * 24 * 3600
 
@@ -218,7 +226,7 @@ func openSWF(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error
 	}
 	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: time.Time(s.Start), Dir: c.Dir, Now: time.Now, Slog: log, Over: c.Resource.Forecast.Overbook})
 	if err != nil {
-		return Driver{}, exit.Fail(exit.Usage, "", "%w", err)
+		return Driver{}, exit.Fail(exit.Usage, stateHint(err), "%w", err)
 	}
 	return Driver{d, l.Capacity(), forecast.Past(l, s.Base)}, nil
 }
@@ -251,7 +259,7 @@ func openLocal(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, err
 	}
 	d, err := local.Open(cfg)
 	if err != nil {
-		return Driver{}, exit.Fail(exit.Usage, "", "%w", err)
+		return Driver{}, exit.Fail(exit.Usage, stateHint(err), "%w", err)
 	}
 	cores := cmp.Or(c.Resource.Local.Cores, runtime.NumCPU())
 	return Driver{Driver: d, Cores: cores}, nil

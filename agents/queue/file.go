@@ -14,6 +14,9 @@ import (
 // maxFile bounds a state file in bytes.
 const maxFile = 64 << 20
 
+// ErrDamaged means that a state file is not as WriteFile wrote it.
+var ErrDamaged = errors.New("damaged, or cut short")
+
 // ReadFile reads a driver's state into v. A missing file leaves v as it is.
 func ReadFile(path string, v any) error {
 	info, err := os.Stat(path)
@@ -29,8 +32,8 @@ func ReadFile(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("state of the batch system: %w", err)
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("state of the batch system: %s: %w", path, err)
+	if json.Unmarshal(b, v) != nil {
+		return fmt.Errorf("state of the batch system: %s: %w", path, ErrDamaged)
 	}
 	return nil
 }
