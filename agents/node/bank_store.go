@@ -16,6 +16,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/words"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/bank/ledgeretcd"
 	"ramp/protocol/contract"
@@ -105,7 +106,7 @@ func ClusterError(err error) error {
 	switch {
 	case errors.Is(err, ledgeretcd.ErrLed):
 		return exit.Fail(exit.Failed, "repeat the command on the leader's machine", "%w", err)
-	case errors.Is(err, ledgeretcd.ErrForeign):
+	case errors.Is(err, ledgeretcd.ErrForeign), errors.Is(err, boltfile.ErrDamaged):
 		return exit.Fail(exit.Failed, "move the file away to build it anew from the cluster's journal; docs/CLUSTER.md", "%w", err)
 	case errors.Is(err, ledgeretcd.ErrUnfinished):
 		return exit.Fail(exit.Failed, "give 'ramp bank restore' again; it says what to remove first", "%w", err)

@@ -21,6 +21,9 @@ func openJournal(dir string) (*journal.Journal, error) {
 	j, err := waitingForCommands(func() (*journal.Journal, error) {
 		return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes)
 	})
+	if errors.Is(err, boltfile.ErrDamaged) {
+		return nil, exit.Fail(exit.Failed, "move it and "+config.JournalName+".wal away but keep them, and restore a copy; a site can start without one, see 'A lost journal' in docs/OPERATIONS.md", "%w", err)
+	}
 	if err != nil {
 		return nil, JournalError(err)
 	}
@@ -50,19 +53,20 @@ func CommandHas(err error) bool {
 
 // JournalError adds a hint to the error of opening a journal or ledger.
 func JournalError(err error) error {
-	if inUse := (*boltfile.InUseError)(nil); errors.As(err, &inUse) {
-		return exit.Fail(exit.Failed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
+	hint, inUse := "", (*boltfile.InUseError)(nil)
+	switch {
+	case errors.As(err, &inUse):
+		hint = "wait until it is done, or end it; commands talk to a daemon that answers"
+	case errors.Is(err, boltfile.ErrNewer):
+		hint = "use the version of the program that wrote it ('ramp version'), or restore a backup from before"
+	case errors.Is(err, boltfile.ErrNoLog):
+		hint = "bring it back; if it is lost, move the ledger away and restore that file, or a later backup ('ramp bank restore')"
+	case errors.Is(err, boltfile.ErrDamaged):
+		hint = "move the file away but keep it, and restore a backup: 'ramp bank restore FILE'"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		hint = "an agent must be able to write its directory; 'ramp doctor' checks that"
 	}
-	if errors.Is(err, boltfile.ErrNewer) {
-		return exit.Fail(exit.Failed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
-	}
-	if errors.Is(err, boltfile.ErrNoLog) {
-		return exit.Fail(exit.Failed, "bring it back; if it is lost, move the ledger away and restore that file, or a later backup ('ramp bank restore')", "%w", err)
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return exit.Fail(exit.Failed, "an agent must be able to write its directory; 'ramp doctor' checks that", "%w", err)
-	}
-	return exit.Fail(exit.Failed, "", "%w", err)
+	return exit.Fail(exit.Failed, hint, "%w", err)
 }
 
 // openJournal opens the node's journal.

@@ -21,7 +21,7 @@ func guardExcept(calling *bool, f func() error) (err error) {
 			if *calling {
 				panic(r)
 			}
-			err = fmt.Errorf("damaged: %s", fault(r))
+			err = fmt.Errorf("%w: %s", ErrDamaged, fault(r))
 		}
 	}()
 	return f()

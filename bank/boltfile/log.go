@@ -170,11 +170,11 @@ func openLog(path string) (*wal, error) {
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 	case err != nil || string(head[:len(logMagic)]) != logMagic || binary.LittleEndian.Uint32(head[logHead:]) != sumOf(nil, head[:logHead]):
-		err = fmt.Errorf("damaged: %s does not begin as a log of ramp does", path+LogEnd)
+		err = fmt.Errorf("%w: %s does not begin as a log of ramp does", ErrDamaged, path+LogEnd)
 	case head[logLength-1] > logVersion:
 		err = Newer(uint32(head[logLength-1]), logVersion)
 	case size != uint64(info.Size()) || size > mostLog:
-		err = fmt.Errorf("damaged: %s has %d bytes and should have %d", path+LogEnd, info.Size(), size)
+		err = fmt.Errorf("%w: %s has %d bytes and should have %d", ErrDamaged, path+LogEnd, info.Size(), size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -234,7 +234,7 @@ func frames(log, salt []byte, s state) (list [][]byte, end int64, err error) {
 		case of != s:
 			return nil, end, fmt.Errorf("continues transaction %d of another file: bring that file back, or move the log away", of.tx)
 		case at != end:
-			return nil, end, fmt.Errorf("is damaged at byte %d: transactions follow there at byte %d", end, at)
+			return nil, end, fmt.Errorf("is %w at byte %d: transactions follow there at byte %d", ErrDamaged, end, at)
 		}
 		list = append(list, frame[frameHead:])
 		at = behind(at, len(frame))

@@ -41,7 +41,7 @@ func CheckMetas(path string) error {
 	}
 	a, b := binary.LittleEndian.Uint64(first[metaTx:]), binary.LittleEndian.Uint64(second[metaTx:])
 	if a+1 != b && b+1 != a {
-		return fmt.Errorf("damaged: its two descriptions are of transactions %d and %d", a, b)
+		return fmt.Errorf("%w: its two descriptions are of transactions %d and %d", ErrDamaged, a, b)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func newestMeta(f *os.File) ([]byte, error) {
 		return first, nil
 	}
 	if other, err := pageSize(second); err != nil || other != size {
-		return nil, fmt.Errorf("damaged: pages of %d bytes, and of %d", size, other)
+		return nil, fmt.Errorf("%w: pages of %d bytes, and of %d", ErrDamaged, size, other)
 	}
 	return second, nil
 }
@@ -97,7 +97,7 @@ func anyMeta(f *os.File, first error) ([]byte, error) {
 func pageSize(meta []byte) (int64, error) {
 	size := binary.LittleEndian.Uint32(meta[metaPage:])
 	if size < leastPage || size > mostPage {
-		return 0, fmt.Errorf("damaged: pages of %d bytes", size)
+		return 0, fmt.Errorf("%w: pages of %d bytes", ErrDamaged, size)
 	}
 	return int64(size), nil
 }
@@ -121,7 +121,7 @@ func SwapMetas(f *os.File, size int) error {
 func readMeta(f *os.File, at int64) ([]byte, error) {
 	page := make([]byte, pageHeader+metaSize)
 	if _, err := f.ReadAt(page, at); errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("damaged: it ends before byte %d", at+int64(len(page)))
+		return nil, fmt.Errorf("%w: it ends before byte %d", ErrDamaged, at+int64(len(page)))
 	} else if err != nil {
 		return nil, err
 	}
@@ -130,9 +130,9 @@ func readMeta(f *os.File, at int64) ([]byte, error) {
 	_, _ = sum.Write(m[:metaSum]) // never fails
 	switch {
 	case binary.LittleEndian.Uint32(m) != metaMagic || binary.LittleEndian.Uint32(m[4:]) != metaVersion:
-		return nil, errors.New("damaged, or not a file of ramp: it does not begin as a bbolt file does")
+		return nil, fmt.Errorf("%w, or not a file of ramp: it does not begin as a bbolt file does", ErrDamaged)
 	case binary.LittleEndian.Uint64(m[metaSum:]) != sum.Sum64():
-		return nil, fmt.Errorf("damaged: the description at byte %d does not add up", at)
+		return nil, fmt.Errorf("%w: the description at byte %d does not add up", ErrDamaged, at)
 	}
 	return m, nil
 }

@@ -14,6 +14,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
+// ErrDamaged means that a file is not as it was written.
+var ErrDamaged = errors.New("damaged")
+
 // ErrNewer is returned by Open for a file that a later version has written.
 var ErrNewer = errors.New("written by a newer ramp")
 
@@ -96,7 +99,7 @@ func (f *Form) open(path string) (*bbolt.DB, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", f.Name, err)
 	case info.Size() == 0: // bbolt would begin a new one in it
-		return nil, fmt.Errorf("open %s %s: damaged: the file is empty", f.Name, path)
+		return nil, fmt.Errorf("open %s %s: %w: the file is empty", f.Name, path, ErrDamaged)
 	}
 	b, err := f.checked(path)
 	if err != nil {
@@ -184,20 +187,20 @@ func (f *Form) Check(tx *bbolt.Tx) error {
 	}
 	v := meta.Get(schemaKey)
 	if len(v) != 4 {
-		return errors.New("damaged: it has no schema")
+		return fmt.Errorf("%w: it has no schema", ErrDamaged)
 	}
 	switch n := binary.BigEndian.Uint32(v); {
 	case n > f.Schema:
 		return Newer(n, f.Schema)
 	case n == 0:
-		return errors.New("damaged: it has schema 0, the first was 1")
+		return fmt.Errorf("%w: it has schema 0, the first was 1", ErrDamaged)
 	}
 	info, err := os.Stat(tx.DB().Path())
 	if err != nil {
 		return err
 	}
 	if info.Size() < tx.Size() {
-		return fmt.Errorf("damaged: it has %d bytes and should have %d", info.Size(), tx.Size())
+		return fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, info.Size(), tx.Size())
 	}
 	return nil
 }

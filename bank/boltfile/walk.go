@@ -56,7 +56,7 @@ func readFile(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 		return nil, nil, nil, errors.Join(err, f.Close())
 	}
 	if w.high > uint64(info.Size())/w.size {
-		err = fmt.Errorf("damaged: it has %d bytes and should have %d pages of %d", info.Size(), w.high, w.size)
+		err = fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", ErrDamaged, info.Size(), w.high, w.size)
 		return nil, nil, nil, errors.Join(err, f.Close())
 	}
 	w.seen = make(pageSet, w.high/8+1)
@@ -100,7 +100,7 @@ func CheckTrees(path string, deep ...string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("damaged: %w", err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package boltfile
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -116,7 +115,7 @@ func replay(tx *bbolt.Tx, ops []byte) error {
 		op, key, value := r.Byte(), r.Octets(r.Count(mostLog)), r.Octets(r.Count(mostLog))
 		switch {
 		case r.Failed() || b == nil && op != opIn:
-			return errors.New("damaged: an operation in its log makes no sense")
+			return fmt.Errorf("%w: an operation in its log makes no sense", ErrDamaged)
 		case op == opIn:
 			b, err = within(tx, string(key), string(value))
 		case op == opPut:

@@ -123,7 +123,7 @@ func (db *DB) adopt(tx *bbolt.Tx) error {
 		return err
 	}
 	if d != l.digest {
-		return fmt.Errorf("damaged: the rows sum to %016x, want %016x", uint64(d), uint64(l.digest))
+		return fmt.Errorf("%w: the rows sum to %016x, want %016x", boltfile.ErrDamaged, uint64(d), uint64(l.digest))
 	}
 	return tx.Bucket([]byte(logBucket)).Put(logStateKey, l.state(tx.ID()))
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
@@ -157,7 +158,7 @@ func (h history) entry(n uint64) (ledger.Entry, error) {
 	key := ledger.NumberKey(n)
 	v := h.get(ledger.TableEntries, key)
 	if v == nil {
-		return ledger.Entry{}, fmt.Errorf("damaged: entry %d is missing", n)
+		return ledger.Entry{}, fmt.Errorf("%w: entry %d is missing", boltfile.ErrDamaged, n)
 	}
 	return h.decode(key, v)
 }
@@ -311,7 +312,7 @@ func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key stri
 		return r, err
 	}
 	if r.Contract != id {
-		return r, fmt.Errorf("damaged: entry %d decided contract %s, not %s", n, r.Contract, id)
+		return r, fmt.Errorf("%w: entry %d decided contract %s, not %s", boltfile.ErrDamaged, n, r.Contract, id)
 	}
 	err = h.ends(key, &r)
 	return r, err

@@ -63,7 +63,7 @@ func tileKey(row int, number uint64) []byte {
 func (b book) Tile(row int, number uint64) ([]byte, error) {
 	v := b.log.Bucket([]byte(tilesBucket)).Get(tileKey(row, number))
 	if v == nil {
-		return nil, fmt.Errorf("damaged: tile %d of row %d of the log is missing", number, row)
+		return nil, fmt.Errorf("%w: tile %d of row %d of the log is missing", boltfile.ErrDamaged, number, row)
 	}
 	return v, nil
 }
@@ -82,7 +82,7 @@ func (b book) entry(number uint64) ([]byte, error) {
 			return v, nil
 		}
 	}
-	return nil, fmt.Errorf("damaged: entry %d is missing", number)
+	return nil, fmt.Errorf("%w: entry %d is missing", boltfile.ErrDamaged, number)
 }
 
 // lastEntry is the number of the last entry, or zero.
@@ -96,7 +96,7 @@ func (b book) lastEntry() (uint64, error) {
 		return 0, nil
 	}
 	if len(k) != 8 {
-		return 0, fmt.Errorf("damaged: an entry has a key of %d octets", len(k))
+		return 0, fmt.Errorf("%w: an entry has a key of %d octets", boltfile.ErrDamaged, len(k))
 	}
 	return binary.BigEndian.Uint64(k), nil
 }

@@ -135,7 +135,7 @@ func (l *logbook) document(b book, numbers []uint64, from uint64) (audit.Documen
 	d := audit.Document{Version: audit.DocumentVersion, From: from}
 	d.Head = append(d.Head, b.log.Bucket([]byte(headsBucket)).Get(binary.BigEndian.AppendUint64(nil, l.heads))...)
 	if len(d.Head) == 0 {
-		return d, fmt.Errorf("damaged: head %d is missing", l.heads)
+		return d, fmt.Errorf("%w: head %d is missing", boltfile.ErrDamaged, l.heads)
 	}
 	var err error
 	if d.Growth, err = l.tree.Growth(from, l.head.Size, b); err != nil {

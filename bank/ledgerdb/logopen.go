@@ -3,7 +3,6 @@ package ledgerdb
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -41,7 +40,7 @@ func (db *DB) makeLog() error {
 	err := db.bolt.View(func(tx *bbolt.Tx) error {
 		missing = tx.Bucket([]byte(logBucket)) == nil
 		if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
-			return fmt.Errorf("damaged: it has the parts %q, and no log", parts)
+			return fmt.Errorf("%w: it has the parts %q, and no log", boltfile.ErrDamaged, parts)
 		}
 		return nil
 	})
@@ -85,27 +84,27 @@ func (db *DB) readLog() (l *logbook, last uint64, err error) {
 
 func (b book) read(last uint64) (*logbook, error) {
 	if b.log.Bucket([]byte(tilesBucket)) == nil || b.log.Bucket([]byte(headsBucket)) == nil {
-		return nil, errors.New("damaged: the log has lost its tiles or its heads")
+		return nil, fmt.Errorf("%w: the log has lost its tiles or its heads", boltfile.ErrDamaged)
 	}
 	s, err := decodeLogState(b.log.Get(logStateKey))
 	if err != nil {
 		return nil, err
 	}
 	if s.size > last {
-		return nil, fmt.Errorf("damaged: the log has %d entries, the ledger %d", s.size, last)
+		return nil, fmt.Errorf("%w: the log has %d entries, the ledger %d", boltfile.ErrDamaged, s.size, last)
 	}
 	l := &logbook{digest: s.digest}
 	if l.tree, err = audit.Restore(s.size, b, b.entry); err != nil {
 		return nil, err
 	}
 	if l.tree.Root() != s.root {
-		return nil, fmt.Errorf("damaged: the log's hashes and last entries do not lead to its root at %d entries", s.size)
+		return nil, fmt.Errorf("%w: the log's hashes and last entries do not lead to its root at %d entries", boltfile.ErrDamaged, s.size)
 	}
 	if err := b.readHead(l); err != nil {
 		return nil, err
 	}
 	if s.counts && s.heads != l.heads {
-		return nil, fmt.Errorf("damaged: the last head has number %d, should have %d", l.heads, s.heads)
+		return nil, fmt.Errorf("%w: the last head has number %d, should have %d", boltfile.ErrDamaged, l.heads, s.heads)
 	}
 	return l, nil
 }
@@ -117,19 +116,19 @@ func (b book) readHead(l *logbook) error {
 		return nil
 	}
 	if len(k) != 8 {
-		return fmt.Errorf("damaged: a head has a key of %d octets", len(k))
+		return fmt.Errorf("%w: a head has a key of %d octets", boltfile.ErrDamaged, len(k))
 	}
 	l.heads = binary.BigEndian.Uint64(k)
 	var err error
 	if l.head, l.headID, err = contract.ReadHead(der); err != nil {
-		return fmt.Errorf("damaged: %w", err)
+		return fmt.Errorf("%w: %w", boltfile.ErrDamaged, err)
 	}
 	root, err := l.tree.RootAt(l.head.Size, b)
 	if err != nil {
 		return err
 	}
 	if hex.EncodeToString(root[:]) != l.head.Root {
-		return fmt.Errorf("damaged: the head signed at %d entries belongs to another log", l.head.Size)
+		return fmt.Errorf("%w: the head signed at %d entries belongs to another log", boltfile.ErrDamaged, l.head.Size)
 	}
 	return nil
 }

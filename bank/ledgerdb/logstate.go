@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ramp/bank/audit"
+	"ramp/bank/boltfile"
 	"ramp/bank/row"
 )
 
@@ -43,9 +44,9 @@ func decodeLogState(b []byte) (s logState, err error) {
 	}
 	switch {
 	case len(b) == 0 || len(b) != size:
-		return s, fmt.Errorf("damaged: the log's state has %d octets or an unknown version", len(b))
+		return s, fmt.Errorf("%w: the log's state has %d octets or an unknown version", boltfile.ErrDamaged, len(b))
 	case size == logStateSize && binary.BigEndian.Uint64(b[unsummed:]) != sumOf(b[:unsummed]):
-		return s, fmt.Errorf("damaged: the log's state %x does not add up", b)
+		return s, fmt.Errorf("%w: the log's state %x does not add up", boltfile.ErrDamaged, b)
 	}
 	s.size = binary.BigEndian.Uint64(b[1:])
 	copy(s.root[:], b[9:])
