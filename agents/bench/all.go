@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -91,8 +92,8 @@ func (a *AllBench) before() (map[string]float64, error) {
 	}
 	var list []Ratio
 	text, err := os.ReadFile(a.Baseline)
-	if err == nil {
-		err = json.Unmarshal(text, &list)
+	if err == nil && json.Unmarshal(text, &list) != nil {
+		err = errors.New("not a list of ratios, or cut short")
 	}
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "make one with 'ramp bench all --json'", "--baseline %s: %w", a.Baseline, err)

@@ -52,12 +52,11 @@ func parseDate(s string) (time.Time, *time.Duration, error) {
 }
 
 func parseTime(s string) (time.Time, error) {
-	digits := undesignated(s)
-	milli, err := dateDigits(digits)
+	milli, err := dateDigits(s)
 	if err != nil {
 		return time.Time{}, err
 	}
-	t, err := time.Parse(layoutDate, strings.ToUpper(digits[:digitsSecond]))
+	t, err := time.Parse(layoutDate, strings.ToUpper(s[:digitsSecond]))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("date %q: this day or time does not exist", clip(s))
 	}
@@ -70,17 +69,18 @@ func parseTime(s string) (time.Time, error) {
 
 var errDate = errors.New("want YYYYMMDDThhmmssmmmZ, such as 20260801T120000123Z")
 
-// dateDigits checks the shape of a date without sign and zone, and returns its milliseconds.
-func dateDigits(s string) (int, error) {
+// dateDigits checks the shape of a date without sign, and returns its milliseconds.
+func dateDigits(whole string) (int, error) {
+	s := undesignated(whole)
 	if len(s) != digitsSecond && len(s) != digitsMilli {
-		return 0, fmt.Errorf("date %q: %w", clip(s), errDate)
+		return 0, fmt.Errorf("date %q: %w", clip(whole), errDate)
 	}
 	for i := range len(s) {
 		if i == 8 && (s[i] == 'T' || s[i] == 't') {
 			continue
 		}
 		if i == 8 || !isDigit(s[i]) {
-			return 0, fmt.Errorf("date %q: %w", clip(s), errDate)
+			return 0, fmt.Errorf("date %q: %w", clip(whole), errDate)
 		}
 	}
 	if len(s) == digitsSecond {
@@ -101,7 +101,7 @@ func number(s string) int {
 // parseRelative reads a sign and a count of years, months, days, hours, minutes,
 // seconds and milliseconds.
 func parseRelative(s string) (time.Duration, error) {
-	digits := undesignated(s[1:])
+	digits := s[1:]
 	milli, err := dateDigits(digits)
 	if err != nil {
 		return 0, err

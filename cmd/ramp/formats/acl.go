@@ -93,10 +93,8 @@ func formatAll(b []byte, path string, take func(acl.Message) error) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return exit.Fail(exit.Usage, "", "%s: no message: want a JSON object", path)
-		case err != nil && n > 1:
-			return exit.Fail(exit.Usage, "", "%s: message %d: %w", path, n, err)
 		case err != nil:
-			return exit.Fail(exit.Usage, "", "%s: %w", path, err)
+			return exit.Fail(exit.Usage, "'ramp acl parse' prints such objects", "%s: message %d: %w", path, n, words.JSONFault(err))
 		}
 		if err := take(m); err != nil {
 			return err
