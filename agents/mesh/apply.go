@@ -176,7 +176,7 @@ func AddressesAt(listen []string, key crypto.Signer) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := parseAddresses("Listen", listen)
+	addrs, err := parseAddresses("listen", listen)
 	if err != nil {
 		return nil, err
 	}

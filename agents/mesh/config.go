@@ -1,10 +1,10 @@
 package mesh
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -113,21 +113,19 @@ func (c Config) Validate() error {
 // CheckAddresses reports the first address that an agent could not listen on or join
 // through, with an example. It contacts nobody.
 func CheckAddresses(listen, bootstrap []string) error {
-	a, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
-	if err != nil {
-		return err
-	}
-	for _, l := range a.listen {
-		if !hasPort(l) {
-			return fmt.Errorf("listen %q: want an address with a port, such as /ip4/0.0.0.0/tcp/4001", l)
-		}
-	}
-	return nil
+	_, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
+	return err
+}
+
+// CheckJoin is CheckAddresses for the addresses of an invitation.
+func CheckJoin(addresses []string) error {
+	_, err := parseAddresses("address", addresses)
+	return err
 }
 
 // CheckAnnounce reports the first address that others could not dial, with an example.
 func CheckAnnounce(announce []string) error {
-	all, err := parseAddresses("Announce", announce)
+	all, err := parseAddresses("announce", announce)
 	if err != nil {
 		return err
 	}
@@ -166,22 +164,19 @@ func (c Config) parse() (a addresses, err error) {
 	if len(c.Bootstrap) > maxBootstrap {
 		return a, fmt.Errorf("mesh: %d addresses in Bootstrap, at most %d", len(c.Bootstrap), maxBootstrap)
 	}
-	if a.listen, err = parseAddresses("Listen", c.Listen); err != nil {
-		return a, err
-	}
-	if a.announce, err = parseAddresses("Announce", c.Announce); err != nil {
-		return a, err
-	}
-	a.bootstrap, err = parseBootstrap(c.Bootstrap)
-	return a, err
+	listen, err1 := parseAddresses("listen", c.Listen)
+	announce, err2 := parseAddresses("announce", c.Announce)
+	bootstrap, err3 := parseBootstrap(c.Bootstrap)
+	return addresses{listen: listen, announce: announce, bootstrap: bootstrap}, cmp.Or(err1, err2, err3)
 }
 
 func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
+	example := cmp.Or(map[string]string{"listen": "/ip4/0.0.0.0/tcp/4001", "bootstrap": "/ip4/192.0.2.7/tcp/4101/p2p/ID"}[field], "/dns4/bank.example.org/tcp/4101")
 	out := make([]ma.Multiaddr, len(all))
 	for i, s := range all {
 		a, err := ma.NewMultiaddr(s)
-		if err != nil {
-			return nil, fmt.Errorf("%s %q: want an address such as /ip4/0.0.0.0/tcp/4001: %w", strings.ToLower(field), s, err)
+		if err != nil || field != "announce" && !hasPort(a) { // relays alone are announced without one
+			return nil, fmt.Errorf("%s %q: want an address with a port, such as %s", field, s, example)
 		}
 		out[i] = a
 	}
@@ -190,7 +185,7 @@ func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
 
 // parseBootstrap merges several addresses of one peer.
 func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
-	parsed, err := parseAddresses("Bootstrap", all)
+	parsed, err := parseAddresses("bootstrap", all)
 	if err != nil {
 		return nil, err
 	}

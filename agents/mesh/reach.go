@@ -126,7 +126,7 @@ func (r *reach) configure(c *hostConfig) {
 
 // announced replaces the direct addresses by those of the configuration.
 func (r *reach) announced(all []ma.Multiaddr) []ma.Multiaddr {
-	out, _ := parseAddresses("Announce", r.cfg.Announce) // checked by Validate
+	out, _ := parseAddresses("announce", r.cfg.Announce) // checked by Validate
 	out = slices.DeleteFunc(out, func(a ma.Multiaddr) bool { return a.String() == circuit })
 	for _, a := range all {
 		if r.onlyRelay && isRelayed(a) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -102,8 +103,8 @@ func (n *Node) addressesFor(given []string) ([]string, error) {
 		}
 	}
 	own, err := mesh.AddressesAt(bare, n.Cred.PrivateKey())
-	if err != nil {
-		return nil, exit.Fail(exit.Usage, "", "address: %w", err)
+	if err = cmp.Or(mesh.CheckJoin(given), err); err != nil {
+		return nil, exit.Fail(exit.Usage, "", "%w", err)
 	}
 	if whole = append(whole, own...); len(whole) > 0 {
 		return config.Elsewhere(whole), nil

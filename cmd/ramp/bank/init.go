@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,11 +140,8 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err := f.checkWords(call); err != nil {
 		return a, err
 	}
-	if err := mesh.CheckAddresses(f.listen, nil); err != nil {
+	if err := cmp.Or(mesh.CheckAddresses(f.listen, nil), mesh.CheckJoin(f.invite.addresses)); err != nil {
 		return a, exit.Fail(exit.Usage, "", "--%w", err)
-	}
-	if err := mesh.CheckAddresses(f.invite.addresses, nil); err != nil {
-		return a, exit.Fail(exit.Usage, "", "--address%s", strings.TrimPrefix(err.Error(), "listen"))
 	}
 	leave, err := f.alone()
 	if err != nil {

@@ -204,7 +204,8 @@ func TestABadAddressLeavesNothingBehind(t *testing.T) {
 	p := newPlace(t)
 	for line, want := range map[string]string{
 		"bank init --currency CPU --listen 4101 --dir DIR/b2":                                            `--listen "4101": want an address`,
-		"bank init --currency CPU --address bank.example.org --dir DIR/b2":                               `--address "bank.example.org": want an address`,
+		"bank init --currency CPU --address bank.example.org --dir DIR/b2":                               `--address "bank.example.org": want an address with a port, such as /dns4/bank.example.org/tcp/4101`,
+		"bank invite --address foo --out DIR/i --dir DIR/bank":                                           `address "foo": want an address with a port, such as /dns4/bank.example.org/tcp/4101`,
 		"resource init --driver local --claims DIR/claims --listen 4101 --dir DIR/s2":                    `--listen "4101": want an address`,
 		"resource init --driver local --claims DIR/claims --bootstrap /ip4/127.0.0.1/tcp/1 --dir DIR/s2": `--bootstrap "/ip4/127.0.0.1/tcp/1": `,
 	} {
@@ -230,9 +231,11 @@ func TestConfigCheckLooksAtAddressesAndTimes(t *testing.T) {
 	}
 	p.good("bank config check --dir DIR/bank")
 	for _, c := range []struct{ from, to, words string }{
-		{"listen:\n", "listen:\n  - 127.0.0.1:4101\n", `listen "127.0.0.1:4101": want an address such as /ip4/0.0.0.0/tcp/4001`},
+		{"listen:\n", "listen:\n  - 127.0.0.1:4101\n", `listen "127.0.0.1:4101": want an address with a port, such as /ip4/0.0.0.0/tcp/4001`},
 		{"# report_within: 24h", "report_within: 10ms", `bank.report_within: 10ms: want 1s..24h`},
 		{"# report_within: 24h", "report_within: 25h", `bank.report_within: 25h: want 1s..24h`},
+		{"listen:\n", "announce: [foo]\nlisten:\n", `announce "foo": want an address with a port, such as /dns4/bank.example.org/tcp/4101`},
+		{"listen:\n", "bootstrap: [foo]\nlisten:\n", `bootstrap "foo": want an address with a port, such as /ip4/192.0.2.7/tcp/4101/p2p/ID`},
 		{"listen:\n", "bootstrap: [/ip4/127.0.0.1/tcp/4101]\nlisten:\n", `bootstrap "/ip4/127.0.0.1/tcp/4101"`},
 	} {
 		bad := strings.Replace(string(good), c.from, c.to, 1)
