@@ -5,7 +5,6 @@ package proof
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -24,23 +23,6 @@ const (
 	ReceiptFile = "proof.json"
 	HeadsFile   = "heads.json"
 )
-
-// ReadBounded reads a file of at most n bytes.
-func ReadBounded(path string, n int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, exit.Fail(exit.Usage, "", "%w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, n+1))
-	if err != nil {
-		return nil, exit.Fail(exit.Failed, "", "%w", err)
-	}
-	if int64(len(b)) > n {
-		return nil, exit.Fail(exit.Usage, "", "%s has more than %d bytes", path, n)
-	}
-	return b, nil
-}
 
 // HeadFile is a file of signed heads seen earlier.
 type HeadFile struct {
@@ -61,7 +43,7 @@ func OpenHeads(path string) (HeadFile, error) {
 		}
 		return f, nil
 	}
-	b, err := ReadBounded(path, audit.MaxMemory)
+	b, err := words.ReadBounded(nil, path, audit.MaxMemory)
 	if err != nil {
 		return f, err
 	}
@@ -136,13 +118,13 @@ func Besides(named, path, name string) string {
 
 // TrustOf reads trust anchors and, if a path is given, a revocation list.
 func TrustOf(anchors, list string) (*identity.Trust, error) {
-	pem, err := ReadBounded(anchors, control.MaxControlBody)
+	pem, err := words.ReadBounded(nil, anchors, control.MaxControlBody)
 	if err != nil {
 		return nil, err
 	}
 	var crl []byte
 	if list != "" {
-		if crl, err = ReadBounded(list, control.MaxControlBody); err != nil {
+		if crl, err = words.ReadBounded(nil, list, control.MaxControlBody); err != nil {
 			return nil, err
 		}
 	}

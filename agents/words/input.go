@@ -17,7 +17,7 @@ func ReadInput(ctx context.Context, in io.Reader, path string, most int64) ([]by
 	}
 	read := make(chan result, 1)
 	go func() { // it is left behind when the program ends
-		b, err := readAll(in, path, most)
+		b, err := ReadBounded(in, path, most)
 		read <- result{b, err}
 	}()
 	select {
@@ -35,8 +35,9 @@ func inputName(path string) string {
 	return path
 }
 
-func readAll(in io.Reader, path string, most int64) ([]byte, error) {
-	if path != "-" {
+// ReadBounded reads a file, or in for "-" unless it is nil, up to a bound.
+func ReadBounded(in io.Reader, path string, most int64) ([]byte, error) {
+	if in == nil || path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, exit.Fail(exit.Usage, "", "%w", err)

@@ -100,7 +100,7 @@ func (f verifyFiles) verify() (verified, error) {
 	if !config.IsThere(shown) {
 		return verified{}, exit.Fail(exit.Usage, proofHint, "no proof at %s", shown)
 	}
-	doc, err := proof.ReadBounded(shown, control.MaxControlBody)
+	doc, err := words.ReadBounded(nil, shown, control.MaxControlBody)
 	if err != nil {
 		return verified{}, err
 	}
@@ -134,7 +134,7 @@ func (f verifyFiles) verify() (verified, error) {
 func checkSales(dir string, r protocol.Receipt, trust *identity.Trust) (int, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "sale-*.p7m"))
 	for _, path := range files {
-		der, err := proof.ReadBounded(path, protocol.MaxSignature)
+		der, err := words.ReadBounded(nil, path, protocol.MaxSignature)
 		if err != nil {
 			return 0, err
 		}
@@ -151,7 +151,7 @@ func checkSales(dir string, r protocol.Receipt, trust *identity.Trust) (int, err
 
 // openReceiptFile verifies a receipt as of the time of its decision.
 func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, error) {
-	der, err := proof.ReadBounded(path, protocol.MaxSignature)
+	der, err := words.ReadBounded(nil, path, protocol.MaxSignature)
 	if err != nil {
 		return protocol.Receipt{}, err
 	}

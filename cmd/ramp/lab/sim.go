@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -127,17 +126,9 @@ const maxSimFile = 1 << 20
 
 // readSimFile reads a YAML file strictly into v. The hint is for a missing or bad file.
 func readSimFile(path, what, hint string, v any) error {
-	file, err := os.Open(path)
+	b, err := words.ReadBounded(nil, path, maxSimFile)
 	if err != nil {
 		return exit.Fail(exit.Usage, hint, "%s: %w", what, err)
-	}
-	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, maxSimFile+1))
-	if err != nil {
-		return exit.Fail(exit.Usage, "", "%s: %w", what, err)
-	}
-	if len(b) > maxSimFile {
-		return exit.Fail(exit.Usage, "", "%s %s: over %d bytes", what, path, maxSimFile)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
