@@ -112,10 +112,8 @@ func ClusterError(err error) error {
 		return exit.Fail(exit.Failed, "give 'ramp bank restore' again; it says what to remove first", "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return exit.Fail(exit.Failed, "check the etcd cluster: 'etcdctl endpoint status --cluster'", "%w", err)
-	case err != nil:
-		return JournalError(err)
 	}
-	return nil
+	return JournalError(err)
 }
 
 func (n *Node) ClusterConfig(hosts []string) (ledgeretcd.Config, error) {

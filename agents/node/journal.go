@@ -18,16 +18,11 @@ import (
 )
 
 func openJournal(dir string) (*journal.Journal, error) {
-	j, err := waitingForCommands(func() (*journal.Journal, error) {
-		return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes)
-	})
+	j, err := waitingForCommands(func() (*journal.Journal, error) { return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes) })
 	if errors.Is(err, boltfile.ErrDamaged) {
 		return nil, exit.Fail(exit.Failed, "move it and "+config.JournalName+".wal away but keep them, and restore a copy; a site can start without one, see 'A lost journal' in docs/OPERATIONS.md", "%w", err)
 	}
-	if err != nil {
-		return nil, JournalError(err)
-	}
-	return j, nil
+	return j, JournalError(err)
 }
 
 // waitingForCommands opens a file, waiting while a command has it open. It does not wait for
@@ -55,6 +50,8 @@ func CommandHas(err error) bool {
 func JournalError(err error) error {
 	hint, inUse := "", (*boltfile.InUseError)(nil)
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &inUse):
 		hint = "wait until it is done, or end it; commands talk to a daemon that answers"
 	case errors.Is(err, boltfile.ErrNewer):
