@@ -52,21 +52,24 @@ func Versioned(mux *http.ServeMux) http.Handler {
 
 // Answer makes a mux answer the call by f.
 func (e Endpoint[Q, A]) Answer(mux *http.ServeMux, f func(ctx context.Context, q Q) (A, error)) {
-	e.handle(mux, handler(f))
+	e.handle(mux, func(w http.ResponseWriter, r *http.Request, q Q) error {
+		a, err := f(r.Context(), q)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(a) // an error means that the caller left
+		return nil
+	})
 }
 
 // Stream makes a mux answer the call by f, which sends a value at every change. An
 // error before the first value refuses the call; a later one ends the stream as its last line.
 func (e Endpoint[Q, A]) Stream(mux *http.ServeMux, f func(ctx context.Context, q Q, send func(A) error) error) {
-	e.handle(mux, func(w http.ResponseWriter, r *http.Request) {
-		q, err := readQuestion[Q](w, r)
-		if err != nil {
-			Refuse(w, err)
-			return
-		}
+	e.handle(mux, func(w http.ResponseWriter, r *http.Request, q Q) error {
 		lines := json.NewEncoder(w)
 		begun := false
-		err = f(r.Context(), q, func(a A) error {
+		err := f(r.Context(), q, func(a A) error {
 			if !begun {
 				w.Header().Set("Content-Type", "application/x-ndjson")
 				begun = true
@@ -76,17 +79,25 @@ func (e Endpoint[Q, A]) Stream(mux *http.ServeMux, f func(ctx context.Context, q
 			}
 			return http.NewResponseController(w).Flush()
 		})
-		switch {
-		case err == nil:
-		case begun:
-			_ = lines.Encode(callError(err)) // an error means that the caller left
-		default:
-			Refuse(w, err)
+		if err == nil || !begun {
+			return err
 		}
+		_ = lines.Encode(callError(err)) // an error means that the caller left
+		return nil
 	})
 }
 
-func (e Endpoint[Q, A]) handle(mux *http.ServeMux, h http.HandlerFunc) {
+// handle calls f with the question, and refuses the call with its error.
+func (e Endpoint[Q, A]) handle(mux *http.ServeMux, f func(w http.ResponseWriter, r *http.Request, q Q) error) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		q, err := readQuestion[Q](w, r)
+		if err == nil {
+			err = f(w, r, q)
+		}
+		if err != nil {
+			Refuse(w, err)
+		}
+	}
 	mux.HandleFunc("POST "+e.Path, h)
 	if e.Reads {
 		mux.HandleFunc("GET "+e.Path, h)
@@ -149,24 +160,6 @@ func queryValue(t reflect.Type, text string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%.40q: %w", text, words.JSONFault(err))
 	}
 	return quoted, nil
-}
-
-// handler makes an HTTP handler of a function from questions to answers.
-func handler[Q, A any](f func(ctx context.Context, q Q) (A, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		q, err := readQuestion[Q](w, r)
-		if err != nil {
-			Refuse(w, err)
-			return
-		}
-		a, err := f(r.Context(), q)
-		if err != nil {
-			Refuse(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(a) // an error means that the caller left
-	}
 }
 
 // readBody decodes the one JSON value of a request. An empty body is the zero question.
