@@ -42,10 +42,10 @@ func ReadFile(path string, v any) error {
 // old or the new file.
 func WriteFile(path string, v any) error {
 	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("state of the batch system: %w", err)
+	if err == nil {
+		err = replace(path, b)
 	}
-	if err := replace(path, b); err != nil {
+	if err != nil {
 		return fmt.Errorf("state of the batch system: %w", err)
 	}
 	return nil
