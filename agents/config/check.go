@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"time"
@@ -18,10 +19,7 @@ func (c *Config) Check() error {
 	if err := c.Web.Check(); err != nil {
 		return err
 	}
-	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
-		return exit.Fail(exit.Usage, "", "configuration: %w", err)
-	}
-	if err := mesh.CheckAnnounce(c.Announce); err != nil {
+	if err := cmp.Or(mesh.CheckAddresses(c.Listen, c.Bootstrap), mesh.CheckAnnounce(c.Announce)); err != nil {
 		return exit.Fail(exit.Usage, "", "configuration: %w", err)
 	}
 	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
