@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -228,7 +229,7 @@ func Read(path string) (*Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil {
-		words := strings.Join(strings.Fields(YAMLError(err)), " ") // a quoted value may have several lines
+		words := strings.Join(strings.Fields(YAMLError(b, err)), " ") // a quoted value may have several lines
 		return nil, exit.Fail(exit.Usage, "docs/OPERATIONS.md lists every key", "configuration %s: %s", path, words)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
@@ -280,8 +281,8 @@ func cut(key string, want, got any) (first string) {
 	return first
 }
 
-// YAMLError is an error of the YAML reader in one line. It names keys instead of Go types.
-func YAMLError(err error) string {
+// YAMLError is an error of the YAML reader in one line. It names keys of the text instead of Go types.
+func YAMLError(text []byte, err error) string {
 	var typed *yaml.TypeError
 	switch {
 	case errors.Is(err, io.EOF):
@@ -290,13 +291,46 @@ func YAMLError(err error) string {
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
 	unknown := regexp.MustCompile(`field (.*) not found in type .*`)
-	wrong := regexp.MustCompile(`(?s)cannot unmarshal !!(\S+)(.*) into .*`)
+	wrong := regexp.MustCompile("(?s)^line (\\d+): cannot unmarshal (!!\\S+)(?: `(.*?)(?:\\.\\.\\.)?`)? into (.*)")
+	var root yaml.Node
+	_ = yaml.Unmarshal(text, &root) // it was read before
 	lines := make([]string, len(typed.Errors))
 	for i, line := range typed.Errors {
-		line = unknown.ReplaceAllString(line, `unknown key "$1"`)
-		lines[i] = wrong.ReplaceAllString(line, "a $1$2 where another kind of value is wanted")
+		lines[i] = unknown.ReplaceAllString(line, `unknown key "$1"`)
+		if m := wrong.FindStringSubmatch(line); m != nil {
+			key := keyOf(&root, "", func(n *yaml.Node) bool {
+				return strconv.Itoa(n.Line) == m[1] && n.ShortTag() == m[2] && strings.HasPrefix(n.Value, m[3])
+			})
+			lines[i] = strings.ReplaceAll(fmt.Sprintf("line %s: %s: want %s", m[1], key, wanted(m[4])), ": : ", ": ")
+		}
 	}
 	return strings.Join(lines, "; ")
+}
+
+// keyOf is the path of keys to the first value that is meant.
+func keyOf(n *yaml.Node, key string, meant func(*yaml.Node) bool) string {
+	if key != "" && meant(n) {
+		return key
+	}
+	for i, child := range n.Content {
+		under := key
+		if n.Kind == yaml.MappingNode {
+			under = strings.TrimPrefix(key+"."+n.Content[i&^1].Value, ".")
+		}
+		if found := keyOf(child, under, meant); found != "" && (n.Kind != yaml.MappingNode || i%2 == 1) {
+			return found
+		}
+	}
+	return ""
+}
+
+// wanted is what a value of a Go type looks like.
+func wanted(kind string) string {
+	if strings.HasPrefix(kind, "[]") {
+		return "a list"
+	}
+	kinds := map[string]string{"bool": "true or false", "int": "a whole number", "uint": "a whole number", "float": "a number", "string": "a text", "time.Duration": "a duration such as 90s", "sim.Range": "{least: A, most: B}", "sim.Span": "{least: A, most: B}"}
+	return cmp.Or(kinds[strings.TrimRight(strings.TrimPrefix(kind, "*"), "0123456789")], "another kind of value")
 }
 
 func (c *Config) Defaults() {

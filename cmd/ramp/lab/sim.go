@@ -133,7 +133,7 @@ func readSimFile(path, what, hint string, v any) error {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return exit.Fail(exit.Usage, hint, "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(err), "\n", " "))
+		return exit.Fail(exit.Usage, hint, "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(b, err), "\n", " "))
 	}
 	return nil
 }
