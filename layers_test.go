@@ -99,7 +99,7 @@ func table() []layer {
 		{"agents/framing", impure, "", ""},
 		{"agents/mesh", impure, "agents/framing protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats go.uber.org/fx"},
 		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/cespare/xxhash"},
-		{"agents/sim/market", impure, "agents/receipts bank/audit protocol protocol/auction protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/sim agents/user agents/user/sweep agents/user/sweep/plan agents/user/sweeper bank/ledger bank/voids", ""},
+		{"agents/sim/market", impure, "agents/receipts bank/audit protocol protocol/auction protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/sim agents/user agents/user/sweep agents/user/sweep/plan agents/user/sweeper bank/ledger bank/row bank/voids", ""},
 		{"agents/sim/adversary", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message rfql agents agents/resource agents/resource/pricing agents/sim agents/sim/market agents/user", ""},
 		{"agents/sim/explore", impure, "agents/sim agents/sim/adversary agents/sim/market", ""},
 		{"agents/sim/dbc", pure, "agents/user/sweep protocol", ""},

@@ -28,7 +28,7 @@ func sendable(m protocol.Message) (row, error) {
 	if m.Body == nil {
 		return bare, nil
 	}
-	if r, ok := bodies().byType[reflect.TypeOf(m.Body)]; ok {
+	if r, ok := bodies.byType[reflect.TypeOf(m.Body)]; ok {
 		return r, nil
 	}
 	if strings.HasPrefix(m.Body.Kind(), "local-") {
@@ -74,7 +74,7 @@ func (c *coder) body(m *protocol.Message, e *wire.Envelope) {
 	case c.writes:
 	case e.Body != nil:
 		var body any
-		c.row, body = bodies().bodyOf(e)
+		c.row, body = bodies.bodyOf(e)
 		m.Body = c.row.read(c, body)
 	default:
 		c.row = bare

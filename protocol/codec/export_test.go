@@ -9,7 +9,7 @@ var Unmarshal = unmarshal
 // envelope.
 func Rows() map[string]protoreflect.FieldNumber {
 	rows := map[string]protoreflect.FieldNumber{}
-	for body, r := range bodies().byType {
+	for body, r := range bodies.byType {
 		rows[body.Name()] = r.field
 	}
 	return rows

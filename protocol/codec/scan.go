@@ -2,7 +2,6 @@ package codec
 
 import (
 	"fmt"
-	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -24,7 +23,7 @@ type place struct {
 	part  layout // of a message
 }
 
-var envelope = sync.OnceValue(func() layout { return layoutOf((*wire.Envelope)(nil).ProtoReflect().Descriptor()) })
+var envelope = layoutOf((*wire.Envelope)(nil).ProtoReflect().Descriptor())
 
 // layoutOf ends because no message type contains itself.
 func layoutOf(d protoreflect.MessageDescriptor) layout {
@@ -47,7 +46,7 @@ func layoutOf(d protoreflect.MessageDescriptor) layout {
 // numbers that the generated code would read in its own way.
 func scan(b []byte) error {
 	left := maxParts
-	return count(b, envelope(), &left)
+	return count(b, envelope, &left)
 }
 
 // count subtracts the parts in b from those that are left.

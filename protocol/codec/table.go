@@ -3,7 +3,6 @@ package codec
 import (
 	"reflect"
 	"slices"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -58,10 +57,7 @@ type table struct {
 	byHolder map[reflect.Type]row
 }
 
-// bodies are made at the first message: most commands send none.
-var bodies = sync.OnceValue(func() table {
-	return newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies, englishBodies)
-})
+var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies, englishBodies)
 
 func newTable(parts ...[]row) table {
 	t := table{map[reflect.Type]row{}, map[reflect.Type]row{}}
