@@ -18,7 +18,9 @@ import (
 )
 
 func openJournal(dir string) (*journal.Journal, error) {
-	j, err := waitingForCommands(func() (*journal.Journal, error) { return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes) })
+	j, err := waitingForCommands(func() (*journal.Journal, error) {
+		return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes)
+	})
 	if errors.Is(err, boltfile.ErrDamaged) {
 		return nil, exit.Fail(exit.Failed, "move it and "+config.JournalName+".wal away but keep them, and restore a copy; a site can start without one, see 'A lost journal' in docs/OPERATIONS.md", "%w", err)
 	}
