@@ -31,14 +31,12 @@ func openJournal(dir string) (*journal.Journal, error) {
 // a daemon.
 func waitingForCommands[T any](open func() (T, error)) (T, error) {
 	late := time.Now().Add(control.BusyTime)
-	again := time.NewTicker(control.BusyPause)
-	defer again.Stop()
 	for {
 		v, err := open()
 		if !CommandHas(err) || time.Now().After(late) {
 			return v, err
 		}
-		<-again.C
+		<-time.After(control.BusyPause)
 	}
 }
 
