@@ -175,7 +175,7 @@ func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
 	out := make([]ma.Multiaddr, len(all))
 	for i, s := range all {
 		a, err := ma.NewMultiaddr(s)
-		if err != nil || field != "announce" && !hasPort(a) { // relays alone are announced without one
+		if err != nil || (field == "listen" || field == "address") && !hasPort(a) { // names and relays stand for others
 			return nil, fmt.Errorf("%s %q: want an address with a port, such as %s", field, s, example)
 		}
 		out[i] = a

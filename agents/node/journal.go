@@ -59,7 +59,7 @@ func JournalError(err error) error {
 	case errors.Is(err, boltfile.ErrNoLog):
 		hint = "bring it back; if it is lost, move the ledger away and restore that file, or a later backup ('ramp bank restore')"
 	case errors.Is(err, boltfile.ErrDamaged):
-		hint = "move the file away but keep it, and restore a backup: 'ramp bank restore FILE'"
+		hint = "move it and its .wal away but keep them, and restore a backup: 'ramp bank restore FILE'"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		hint = "an agent must be able to write its directory; 'ramp doctor' checks that"
 	}

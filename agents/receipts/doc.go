@@ -17,6 +17,7 @@
 package receipts
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +121,9 @@ func (k *Keeper) take(now time.Time, m protocol.Message) (out protocol.Output, t
 // its proof is deleted.
 func (k *Keeper) Saved(now time.Time, records []protocol.Record) (out protocol.Output) {
 	for _, r := range records {
-		if r.Table == reserve.TablePast && r.Value == nil {
+		if r.Table == reserve.TablePast && r.Value == nil && !slices.ContainsFunc(records, func(x protocol.Record) bool { // it is not brought back
+			return x.Table == reserve.TableSales && x.Key == reserve.PastContract(r.Key) && x.Value != nil
+		}) {
 			out.Save = append(out.Save, protocol.Record{Table: TableProofs, Key: reserve.PastContract(r.Key)})
 		}
 		if receipt, der, err := reserve.ReceiptOf(r); err != nil {

@@ -53,6 +53,8 @@ func JSONFault(err error) error {
 		fault = strings.TrimPrefix(kind.Field+": want "+cmp.Or(wants[kind.Type.Kind()], "a whole number"), ": ")
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		fault = "not JSON, or cut short"
+	case strings.Contains(fault, "UnmarshalJSON"), strings.Contains(fault, "base64"):
+		fault = "a time in RFC 3339 or text in base64 is wanted, and there is another value"
 	case errors.As(err, &date):
 		fault = fmt.Sprintf("%.40q: want a time in RFC 3339", date.Value)
 	}

@@ -28,7 +28,7 @@ func (p *Participant) Found() int { return len(p.found.units) }
 func PrunePast(size, n int) (deleted []string, left int) {
 	t, ps, value := &turn{now: time.Unix(1, 0)}, &past{}, make([]byte, size)
 	for i := range n {
-		ps.add(t, protocol.Record{Table: TablePast, Key: fmt.Sprint("k", i), Value: value}, pastDeal{})
+		ps.add(t, protocol.Record{Table: TablePast, Key: fmt.Sprint("k", i), Value: value})
 	}
 	for _, r := range t.out.Save {
 		if r.Value == nil {

@@ -123,6 +123,19 @@ func (fs *found) restore(f *foundContract, now time.Time) {
 	}
 }
 
+// setBack follows a clock that is set back.
+func (fs *found) setBack(now time.Time) {
+	for _, f := range fs.contracts { // in any order: each for itself
+		if f.retryAt.After(now) {
+			f.retryAt = now
+		}
+		f.over = f.over && !f.Sold.Ends.After(now)
+		for _, u := range f.Sold.Units {
+			fs.slots.rebook(now, u.Reservation, u.Slot, true)
+		}
+	}
+}
+
 // ask asks the user of a contract for its copy.
 func (fs *found) ask(t *turn, f *foundContract) {
 	t.ask(f.Sold.User, protocol.QueryRef, f.Sold.Conversation, bundleTag+string(f.Sold.Contract), message.BundleQuery{Contract: f.Sold.Contract})

@@ -15,7 +15,7 @@ import (
 // A journal may be lost, or replaced by a copy that is older than some sales, and nothing in it
 // shows that. So the seller asks all its banks, and sells nothing until each has answered. It asks
 //
-//   - at its start;
+//   - at its start, and when its clock is set back far;
 //   - when a hold ends that the journal has as unsold: it may have been
 //     countersigned and settled since the journal was written;
 //   - once more when all holds from before the start have ended. A bank settles
@@ -54,6 +54,15 @@ func (is *inquiries) begin(terms []protocol.Terms) {
 			is.list = append(is.list, &inquiry{bank: t.Bank})
 		}
 	}
+}
+
+// again asks all banks as at a start.
+func (is *inquiries) again(t *turn) {
+	is.began, is.final = t.now, t.now.Add(MaxHold+protocol.ClockSkew)
+	for _, q := range is.list {
+		q.askedAt, q.answered = time.Time{}, time.Time{}
+	}
+	is.wake(t)
 }
 
 // asOf returns when the round began that is the oldest of the banks' last answers.

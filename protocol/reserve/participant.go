@@ -46,9 +46,6 @@ func (p *Participant) begin(now time.Time) *turn {
 		p.setBack(t)
 	}
 	p.turned = now
-	if err := p.back(t); err != nil {
-		panic("reserve: " + err.Error()) // of records that this process has made
-	}
 	return t
 }
 
@@ -57,6 +54,9 @@ func (p *Participant) begin(now time.Time) *turn {
 func (p *Participant) setBack(t *turn) {
 	t.all = true
 	t.queue(message.QueueQuery{}) // what it has told was compared at another time
+	if err := p.back(t); err != nil {
+		panic("reserve: " + err.Error()) // all were read or made here before
+	}
 	soon := func(at *time.Time) {
 		if at.After(t.now) {
 			*at = t.now
@@ -71,14 +71,16 @@ func (p *Participant) setBack(t *turn) {
 				soon(at)
 			}
 			p.refunds.signAgain(t, c)
+			p.slots.rebook(t.now, c.id, c.item.Slot, c.blocks())
 		}
 	}
 	for _, q := range p.banks.list {
 		soon(&q.retryAt)
 	}
-	for _, f := range p.found.contracts { // in any order: each is asked about once
-		soon(&f.retryAt)
+	if p.turned.Sub(t.now) > MaxHold {
+		p.banks.again(t)
 	}
+	p.found.setBack(t.now)
 }
 
 // end saves the changed deals and sets the alarm.

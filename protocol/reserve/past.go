@@ -1,8 +1,11 @@
 package reserve
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"ramp/protocol"
@@ -20,7 +23,7 @@ func (p *Participant) archive(t *turn, d *deal) {
 		d.saved(), savedSale{sale.Bundle, sale.Verified.DER, sale.DER, sale.Countersigned},
 		savedReceipt{d.contract.receipt.Receipt, d.contract.receipt.DER},
 	}
-	p.past.add(t, protocol.Record{Table: TablePast, Key: pastKey(t.now, sale.Verified.ID), Value: encode(past)}, past)
+	p.past.add(t, protocol.Record{Table: TablePast, Key: pastKey(t.now, sale.Verified.ID), Value: encode(past)})
 	t.save(protocol.Record{Table: TableSales, Key: id})
 	t.save(protocol.Record{Table: TableReceipts, Key: id})
 	for _, c := range d.claims {
@@ -37,18 +40,19 @@ type past struct {
 	rows   []pastRow // the oldest first
 	bytes  int
 	recent []recentDeal // likewise
+	fresh  int          // bytes of recent
 }
 
 // recentDeal is a deal that was archived lately, by the seller's own clock.
 type recentDeal struct {
 	at time.Time
 	pastRow
-	pastDeal
+	value []byte
 }
 
 const (
-	recentBytes = 2 << 20
-	recentTime  = time.Hour // for which the batch system keeps their slots
+	recentBytes = 4 << 20   // beyond it the oldest are not brought back
+	recentTime  = time.Hour // for which the batch system keeps their slots; later they are made again
 )
 
 type pastRow struct {
@@ -68,35 +72,25 @@ func PastContract(key string) string { return key[max(0, len(key)-contractDigits
 
 const contractDigits = 64 // of a contract's ID
 
-func (ps *past) read(key string, value []byte, now time.Time) error {
-	ps.keep(key, value)
-	at, err := time.Parse(pastTime, key[:min(len(key), len(pastTime))])
-	if err != nil || !at.After(now) {
-		return nil // of an older version, or over
-	}
-	return decoding(func(_ string, d pastDeal) error {
-		ps.recent = append(ps.recent, recentDeal{at, ps.rows[len(ps.rows)-1], d})
-		return nil
-	})(key, value)
+func (ps *past) read(key string, value []byte) error {
+	at, _ := time.Parse(pastTime, key[:min(len(key), len(pastTime))]) // zero: of an older version
+	ps.keep(at, key, bytes.Clone(value))
+	return nil
 }
 
-func (ps *past) keep(key string, value []byte) {
-	ps.rows = append(ps.rows, pastRow{key, len(key) + len(value)})
-	ps.bytes += len(key) + len(value)
-}
-
-func (ps *past) add(t *turn, r protocol.Record, d pastDeal) {
-	t.save(r)
-	ps.keep(r.Key, r.Value)
-	ps.recent = append(ps.recent, recentDeal{t.now, ps.rows[len(ps.rows)-1], d})
-	size := 0
-	for _, x := range ps.recent {
-		size += x.bytes
-	}
-	for size > recentBytes {
-		size -= ps.recent[0].bytes
+func (ps *past) keep(at time.Time, key string, value []byte) {
+	row := pastRow{key, len(key) + len(value)}
+	ps.rows, ps.bytes = append(ps.rows, row), ps.bytes+row.bytes
+	ps.recent, ps.fresh = append(ps.recent, recentDeal{at, row, value}), ps.fresh+row.bytes
+	for ps.fresh > recentBytes {
+		ps.fresh -= ps.recent[0].bytes
 		ps.recent = ps.recent[1:]
 	}
+}
+
+func (ps *past) add(t *turn, r protocol.Record) {
+	t.save(r)
+	ps.keep(t.now, r.Key, r.Value)
 	for ps.bytes > protocol.MaxPast || len(ps.rows) > MaxClaims {
 		t.save(protocol.Record{Table: TablePast, Key: ps.rows[0].key})
 		ps.bytes -= ps.rows[0].bytes
@@ -106,32 +100,48 @@ func (ps *past) add(t *turn, r protocol.Record, d pastDeal) {
 
 // recently reports whether a reservation is of a deal that was archived a short time ago.
 func (ps *past) recently(now time.Time, reservation string) bool {
+	name := []byte(strconv.Quote(reservation))
 	return slices.ContainsFunc(ps.recent, func(x recentDeal) bool {
-		return now.Before(x.at.Add(recentTime)) && slices.ContainsFunc(x.Deal.Claims, func(c savedClaim) bool { return c.ID == reservation })
+		return now.Before(x.at.Add(recentTime)) && bytes.Contains(x.value, name)
 	})
 }
 
-// back brings back the deals that were archived later than now: the clock was ahead.
+// back brings deals back whose time to be archived has not come, because the clock was ahead.
 func (p *Participant) back(t *turn) error {
-	for n := len(p.past.recent) - 1; n >= 0 && t.now.Before(p.past.recent[n].at); n-- {
-		x := p.past.recent[n]
-		p.past.recent = p.past.recent[:n]
-		key, id := dealKey{x.Deal.User, x.Deal.Conversation}, x.Deal.Contract
-		if p.deals.byKey[key] != nil {
-			continue // the conversation has another one since
+	for _, x := range slices.Clone(p.past.recent) {
+		var d pastDeal
+		if json.Unmarshal(x.value, &d) != nil {
+			continue // it is only evidence, which audits read
 		}
-		t.save(protocol.Record{Table: TablePast, Key: x.key})
-		p.past.rows = slices.DeleteFunc(p.past.rows, func(r pastRow) bool { return r.key == x.key })
-		p.past.bytes -= x.bytes
-		for _, c := range x.Deal.Claims {
-			p.slots.book.Remove(c.ID)
-		}
-		if err := p.readDeal(x.Deal, map[protocol.ContractID]savedSale{id: x.Sale}, map[protocol.ContractID]savedReceipt{id: x.Receipt}, t.now); err != nil {
+		if err := p.unarchive(t, x, d); err != nil {
 			return fmt.Errorf("journal: table %s: %s: %w", TablePast, x.key, err)
 		}
-		t.save(protocol.Record{Table: TableSales, Key: string(id), Value: encode(x.Sale)})
-		t.save(protocol.Record{Table: TableReceipts, Key: string(id), Value: encode(x.Receipt)})
-		t.touch(p.deals.byKey[key])
 	}
 	return nil
+}
+
+func (p *Participant) unarchive(t *turn, x recentDeal, d pastDeal) error {
+	key, id := dealKey{d.Deal.User, d.Deal.Conversation}, d.Deal.Contract
+	over := func(c savedClaim) bool { return !c.Item.Slot.End.Add(Retention).After(t.now) }
+	if p.deals.byKey[key] != nil || !slices.ContainsFunc(d.Deal.Claims, func(c savedClaim) bool { return c.State == ClaimSold && !over(c) }) {
+		return nil
+	}
+	p.past.drop(t, x)
+	for _, c := range d.Deal.Claims {
+		p.slots.book.Remove(c.ID)
+	}
+	if err := p.readDeal(d.Deal, map[protocol.ContractID]savedSale{id: d.Sale}, map[protocol.ContractID]savedReceipt{id: d.Receipt}, t.now); err != nil {
+		return err
+	}
+	t.save(protocol.Record{Table: TableSales, Key: string(id), Value: encode(d.Sale)})
+	t.save(protocol.Record{Table: TableReceipts, Key: string(id), Value: encode(d.Receipt)})
+	t.touch(p.deals.byKey[key])
+	return nil
+}
+
+func (ps *past) drop(t *turn, x recentDeal) {
+	t.save(protocol.Record{Table: TablePast, Key: x.key})
+	ps.rows = slices.DeleteFunc(ps.rows, func(r pastRow) bool { return r.key == x.key })
+	ps.recent = slices.DeleteFunc(ps.recent, func(r recentDeal) bool { return r.key == x.key })
+	ps.bytes, ps.fresh = ps.bytes-x.bytes, ps.fresh-x.bytes
 }

@@ -21,7 +21,8 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 		return nil, protocol.Output{}, err
 	}
 	p.banks.begin(cfg.Terms)
-	t := &turn{self: cfg.Self, now: now, all: true}
+	t := p.begin(now)
+	t.all = true
 	if err := p.back(t); err != nil {
 		return nil, protocol.Output{}, err
 	}
@@ -59,7 +60,7 @@ func (p *Participant) restore(tables protocol.Tables, now time.Time) error {
 		{TableFound, decoding(func(_ string, f foundContract) error { p.found.restore(&f, now); return nil })},
 		{TableSales, decoding(func(id string, s savedSale) error { sales[protocol.ContractID(id)] = s; return nil })},
 		{TableVoids, p.voids.read},
-		{TablePast, func(key string, value []byte) error { return p.past.read(key, value, now) }},
+		{TablePast, p.past.read},
 		{TableReceipts, decoding(func(id string, r savedReceipt) error { receipts[protocol.ContractID(id)] = r; return nil })},
 		{TableDeals, decoding(func(_ string, s savedDeal) error { return p.readDeal(s, sales, receipts, now) })},
 	} {

@@ -57,6 +57,14 @@ func (c *claim) tooLateToRemake(now time.Time) bool {
 	return !now.Before(c.item.Slot.Start) && !now.Before(c.lostAt.Add(remakeTime))
 }
 
+// rebook books a slot that is not over after all.
+func (s slots) rebook(now time.Time, id string, slot protocol.Slot, blocks bool) {
+	if blocks && slot.End.After(now) {
+		s.book.Remove(id)
+		s.book.Add(id, slot)
+	}
+}
+
 // retry repeats a release or a request for a lost slot, and reports whether the
 // slot is lost for good.
 func (s slots) retry(t *turn, c *claim) (lost bool) {

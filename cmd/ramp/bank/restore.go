@@ -153,6 +153,9 @@ func (r *restoring) run(ctx context.Context, file string, drill bool) (restored,
 func (r *restoring) prepare() (found restored, err error) {
 	db, err := ledgerdb.Open(r.copy)
 	if err != nil {
+		if errors.Is(err, boltfile.ErrDamaged) {
+			return found, exit.Fail(exit.Failed, "the backup itself is damaged: take another one", "%w", err)
+		}
 		return found, node.JournalError(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()

@@ -26,8 +26,9 @@ func Ended(c *cobra.Command, err error) int {
 	return code
 }
 
-// trailingZeros finds durations as a library prints them; help has them without: 15m0s is 15m.
-var trailingZeros = regexp.MustCompile(`\b(\d+h)0m0s\b|\b((?:\d+h)?\d+m)0s\b`)
+// trailingZeros finds durations as a library prints them; help has them without: 15m0s is 15m. Names
+// and paths stay as they are.
+var trailingZeros = regexp.MustCompile(`(^|[^\w/"'])(?:(\d+h)0m0s|((?:\d+h)?\d+m)0s)\b`)
 
 // Report prints an error once, with its hint, and returns the exit code.
 func Report(w io.Writer, err error) int {
@@ -56,7 +57,7 @@ func Report(w io.Writer, err error) int {
 	}
 	hint = cmp.Or(hint, exit.PlaceHint(err))
 	for _, line := range lines {
-		fmt.Fprintln(w, "ramp: "+clean(trailingZeros.ReplaceAllString(line, "$1$2")))
+		fmt.Fprintln(w, "ramp: "+clean(trailingZeros.ReplaceAllString(line, "$1$2$3")))
 	}
 	if hint != "" {
 		fmt.Fprintln(w, "  hint: "+clean(hint))

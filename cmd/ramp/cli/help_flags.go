@@ -68,5 +68,5 @@ func shortDuration(d string) string {
 	case n > 24*time.Hour && n%(24*time.Hour) == 0:
 		return fmt.Sprintf("%dd", n/(24*time.Hour))
 	}
-	return trailingZeros.ReplaceAllString(d, "$1$2")
+	return trailingZeros.ReplaceAllString(d, "$1$2$3")
 }

@@ -53,7 +53,7 @@ func usageError(c *cobra.Command, err error) error {
 		return err
 	}
 	hint := "see '" + c.CommandPath() + " --help'"
-	if c.Flags().Changed("watch") {
+	if f := c.Flags().Lookup("watch"); f != nil && f.Changed && f.Value.String() == f.NoOptDefVal {
 		hint = "--watch takes its value after '=', such as --watch=5s"
 	}
 	return exit.Fail(exit.Usage, hint, "%s: %s", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), usageWords(c, err))
