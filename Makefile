@@ -9,7 +9,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 COMMIT ?= $(shell git describe --always --abbrev=40 --dirty='-changed' --match= 2>/dev/null)
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd test-nat test-web bench-slurm bench-postgres package check-package
+.PHONY: all demo test long race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd test-nat test-web bench-slurm bench-postgres package check-package
 
 all: build
 
@@ -20,9 +20,16 @@ build:
 demo: build
 	@$(RAMP) demo
 
+# What takes minutes, and is left to 'make long'.
+MINUTES := ^(TestKillMatrix|TestKilledAtEveryStepOfThreeUnits|TestEachOfThreeProcessesIsKilledOnce|TestDiskFull|TestHonestTradeBesideAttacks|TestMutantsOfFederationsAreFound)$$
+
 # Many tests wait for processes more than they compute: more packages than processors.
 test:
-	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -timeout 60m ./...
+	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -timeout 60m -skip '$(MINUTES)' ./...
+
+long:
+	$(GO) test -timeout 60m -run '$(MINUTES)' ./cmd/ramp ./agents/sim/market ./agents/sim/mutants
+	$(GO) test -timeout 60m -run '^TestNoSeed' ./agents/sim/market -seeds 200
 
 # Every process of the race detector would wait a second at its end for others that
 # report, and there are thousands. A simulated market lives in one goroutine: the long

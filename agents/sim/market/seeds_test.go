@@ -1,6 +1,7 @@
 package market_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -9,19 +10,19 @@ import (
 	"ramp/protocol"
 )
 
-// seeds is how many hostile markets `make test` lives through of each kind; `make
-// soak` takes as many as there is time for.
-const seeds = 120
+// seeds is how many hostile markets a test lives through of each kind; `make soak` takes
+// as many as there is time for.
+var seeds = flag.Uint64("seeds", 60, "hostile markets of each kind")
 
 func TestNoSeedBreaksAnInvariant(t *testing.T) {
 	t.Parallel()
-	lives(t, "heavy", seeds, nil)
+	lives(t, "heavy", *seeds, nil)
 }
 
 // Sellers whose journals are lost, or put back to older ones, keep what they sold.
 func TestNoSeedOfForgetfulSellersBreaksAnInvariant(t *testing.T) {
 	t.Parallel()
-	lives(t, "forgetful", seeds/4, func(cfg *market.Config) {
+	lives(t, "forgetful", *seeds/4, func(cfg *market.Config) {
 		if cfg.Seed%3 == 0 {
 			cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 		}
@@ -62,7 +63,7 @@ func live(t *testing.T, cast *market.Cast, cfg market.Config) {
 func TestNoSeedOfJumpingClocksBreaksAnInvariant(t *testing.T) {
 	t.Parallel()
 	for level, most := range map[string]time.Duration{"light": 72 * time.Hour, "heavy": time.Hour} {
-		lives(t, level, seeds/4, func(cfg *market.Config) {
+		lives(t, level, *seeds/4, func(cfg *market.Config) {
 			cfg.Faults.Jumps = sim.Range{Least: 24, Most: 400}
 			cfg.Faults.Jump = sim.Span{Least: -most, Most: most}
 			if cfg.Seed%3 == 0 {
