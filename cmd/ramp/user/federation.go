@@ -3,6 +3,7 @@ package user
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +28,9 @@ type levelFlags struct {
 
 func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
 	c.Flags().Func("level", "offer the job to a federation of sites at the priority `LEVEL`, and stay until it has ended; nothing is bought", func(level string) error {
+		if level == "" {
+			return errors.New("want a level of the federation's rules")
+		}
 		l.level = level
 		cli.EndsWithProgram(c)
 		return nil
