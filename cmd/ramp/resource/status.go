@@ -151,9 +151,9 @@ func bankWords(b message.BankStatus, now time.Time) string {
 	case b.Reachable == nil:
 		return "no answer yet"
 	case *b.Reachable && b.NotKept:
-		return fmt.Sprintf("last answer %s ago; it has no accounts in %s, so nothing is sold for that", now.Sub(b.Heard).Round(time.Second), b.Currency)
+		return fmt.Sprintf("last answer %s ago; it has no accounts in %s, so nothing is sold for that", max(0, now.Sub(b.Heard)).Round(time.Second), b.Currency)
 	case *b.Reachable:
-		return fmt.Sprintf("last answer %s ago", now.Sub(b.Heard).Round(time.Second))
+		return fmt.Sprintf("last answer %s ago", max(0, now.Sub(b.Heard)).Round(time.Second))
 	}
 	return "silent since " + words.At(b.Heard)
 }
