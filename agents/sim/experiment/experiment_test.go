@@ -127,6 +127,9 @@ func TestEveryExperimentWritesItsFigures(t *testing.T) {
 	l.Repeat = 1
 	var results []*experiment.Result
 	for _, e := range experiment.Experiments() {
+		if e.Name == "sweep" && testing.Short() {
+			continue // minutes under the race detector, which package market is under too
+		}
 		r := run(t, l, e.Name)
 		if e.Name == "nat" { // it needs the program and root: agents/sim/nat tests it
 			if r.NotRun == "" {
