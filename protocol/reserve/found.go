@@ -125,7 +125,8 @@ func (fs *found) restore(f *foundContract, now time.Time) {
 
 // setBack follows a clock that is set back.
 func (fs *found) setBack(now time.Time) {
-	for _, f := range fs.contracts { // in any order: each for itself
+	for _, id := range slices.Sorted(maps.Keys(fs.contracts)) {
+		f := fs.contracts[id]
 		if f.retryAt.After(now) {
 			f.retryAt = now
 		}
