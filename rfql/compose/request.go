@@ -102,7 +102,7 @@ func (r *Request) Builder(now time.Time) (*Builder, error) {
 	return b, nil
 }
 
-// oneOfEach rejects two flags of one unit of which the later one would replace the other.
+// oneOfEach rejects two flags of a unit that replace each other.
 func oneOfEach(flags []Said) error {
 	other := map[Word]Word{Cores: Nodes, Nodes: Cores, Within: By, By: Within, Disk: NodeDisk, NodeDisk: Disk}
 	given := map[Word]Said{}
