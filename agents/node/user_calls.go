@@ -109,6 +109,9 @@ func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.Ord
 // rounds are those of a purchase, read from its trace.
 func (u userRecords) rounds(_ context.Context, q control.IDCall) ([]control.RoundView, error) {
 	messages, err := u.journal.Conversation(q.ID)
+	if _, live := u.live.Latest(q.ID); err == nil && len(messages) == 0 && !live {
+		_, err = u.row(user.TablePurchases, q.ID)
+	}
 	list := []control.RoundView{}
 	for _, m := range messages {
 		parsed, err := codec.DecodeTrace(m.Encoded)
