@@ -132,6 +132,9 @@ func short(name string) string {
 	return name
 }
 
+// LogError tells that a log cannot be read.
+type LogError struct{ error }
+
 // all are the real logs of the directory, including those of machines that are not among the
 // twenty; without real logs, the synthetic ones.
 func (l *Logs) all() ([]realLog, error) {
@@ -150,7 +153,7 @@ func (l *Logs) all() ([]realLog, error) {
 	for _, path := range paths {
 		var log *workload.Log
 		if log, _, err = swf.Load(path); err != nil {
-			return nil, err
+			return nil, LogError{err}
 		}
 		list = append(list, realLog{filepath.Base(path), log})
 	}

@@ -190,6 +190,9 @@ func (f *experimentFlags) make(c *cobra.Command, lab *experiment.Lab, list []exp
 			fmt.Fprintf(c.ErrOrStderr(), "%s: not run: %s\n", e.Name, r.NotRun)
 		}
 		results = append(results, r)
+		if bad, ok := errors.AsType[experiment.LogError](err); ok {
+			err = exit.Fail(exit.Usage, config.LogHint(bad), "%w", err)
+		}
 		if err = cmp.Or(err, r.Write(f.out)); err != nil {
 			return results, err
 		}
