@@ -73,6 +73,17 @@ func stateWords(v control.JobView) string {
 	return s
 }
 
+// Unsold tells why no site has a job of a federation yet; empty: it is being auctioned.
+func Unsold(v control.JobView) string {
+	switch n := len(v.Auctions); {
+	case v.Heard.IsZero():
+		return v.Home.Name() + " has not answered yet"
+	case n > 0 && v.Site == "" && len(v.Auctions[n-1].Bids) == 0:
+		return fmt.Sprintf("no site has bid for %s of level %s yet; it is offered until one can run it", words.Plural(v.Modules.Least, "module"), v.Level)
+	}
+	return ""
+}
+
 func victimWords(list []message.Victims) string {
 	if len(list) == 0 {
 		return "-"

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
@@ -61,6 +64,9 @@ func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, e
 	return t, err
 }
 
+// unsoldPause is between two looks at a job that no site has.
+const unsoldPause = 5 * time.Second
+
 // submitLevel offers a job to a federation, and stays until it has ended.
 func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) error {
 	if err := f.read(c, args); err != nil {
@@ -89,18 +95,18 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 		cli.ProgressOf(c).Say("uploading " + upload)
 	}
 	call := control.JobCall{ID: f.buy.firstID(), Name: f.programName(), Home: l.home, Level: l.level, Terms: terms, Program: program}
-	w, v := newWatching(c, agent, call.ID, call.Name), control.JobView{}
+	w := newWatching(c, agent, call.ID, call.Name)
 	fmt.Fprintf(cli.Notes(c), "%s: offering it as job %[2]s; once a site accepts it, 'ramp user auction %[2]s' shows how it stands\n", call.Name, call.ID)
-	if err := control.JobSubmit.Ask(c.Context(), agent, call, &v); err != nil {
-		if c.Context().Err() != nil && control.Run.Ask(context.WithoutCancel(c.Context()), agent, control.RunCall{ID: call.ID}, &w.run) == nil {
-			return w.stopped(err)
-		}
+	v, err := offerJob(c, agent, call)
+	if err != nil && c.Context().Err() != nil && control.Run.Ask(context.WithoutCancel(c.Context()), agent, control.RunCall{ID: call.ID}, &w.run) == nil {
+		return w.stopped(err)
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if v.Refused != "" {
+	case v.Refused != "":
 		return refusedJob(v)
-	}
-	if v.Site == "" {
+	case v.Site == "":
 		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, cmp.Or(v.Why, "it was withdrawn"))
 	}
 	fmt.Fprintf(cli.Notes(c), "%s: %s has it, after %s\n", call.Name, v.Site.Name(), words.Plural(len(v.Auctions)+1, "auction"))
@@ -111,6 +117,28 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 		return err
 	}
 	return w.result([]string{w.id})
+}
+
+// offerJob waits until a site has a job, and reports meanwhile why none has.
+func offerJob(c *cobra.Command, agent *control.Client, call control.JobCall) (v control.JobView, err error) {
+	ctx, cancel := context.WithCancel(c.Context())
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for last := ""; agents.Pause(ctx, unsoldPause); {
+			var now control.JobView
+			if control.JobShow.Ask(ctx, agent, control.IDCall{ID: call.ID}, &now) != nil {
+				continue
+			}
+			if why := order.Unsold(now); why != "" && why != last {
+				fmt.Fprintf(cli.Notes(c), "%s: %s\n", call.Name, why)
+				last = why
+			}
+		}
+	})
+	err = control.JobSubmit.Ask(ctx, agent, call, &v)
+	cancel()
+	telling.Wait()
+	return v, err
 }
 
 // refusedJob is the error of a job that its home does not take.
