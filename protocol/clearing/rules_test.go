@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -331,5 +332,29 @@ func TestBoundsOnTheFinishOfAllParts(t *testing.T) {
 		if got := solve(t, p); got.Violations >= 2 && !got.Exact && got.FinishBound.After(at(23)) {
 			t.Errorf("at %d steps no set ends before %s", p.Limit, got.FinishBound)
 		}
+	}
+}
+
+func TestOffersOfOneIDAreRankedByContentNotByTheirOrder(t *testing.T) {
+	same := bid(0, 0, "o", 5, item(0, 0, 10, 4))
+	for name, change := range map[string]func(b *clearing.Bid){
+		"start": func(b *clearing.Bid) { b.Offer.Items[0].Slot.Start = at(1) },
+		"cores": func(b *clearing.Bid) { b.Offer.Items[0].Slot.Cores = 5 },
+		"group": func(b *clearing.Bid) { b.Offer.Group = "g" },
+	} {
+		other := bid(0, 0, "o", 5, item(0, 0, 10, 4))
+		change(&other)
+		for _, bids := range [][]clearing.Bid{{same, other}, {other, same}} {
+			if got := solve(t, clearing.Problem{Units: 1, Bids: bids}); !reflect.DeepEqual(got.Chosen, []clearing.Bid{same}) {
+				t.Errorf("%s: chose %+v", name, got.Chosen)
+			}
+		}
+	}
+}
+
+func TestASetIsInOrderOfItsFirstUnits(t *testing.T) {
+	p := clearing.Problem{Units: 3, Bids: []clearing.Bid{bid(1, 0, "middle", 1, item(1, 0, 10, 1)), bid(0, 0, "ends", 1, item(2, 0, 10, 1), item(0, 0, 10, 1))}}
+	if got := solve(t, p).Chosen; got[0].Offer.ID != "ends" {
+		t.Errorf("chose %+v", got)
 	}
 }
