@@ -23,9 +23,11 @@ demo: build
 # What takes minutes, and is left to 'make long'.
 MINUTES := ^(TestKillMatrix|TestKilledAtEveryStepOfThreeUnits|TestEachOfThreeProcessesIsKilledOnce|TestDiskFull|TestHonestTradeBesideAttacks|TestMutantsOfFederationsAreFound)$$
 
-# Many tests wait for processes more than they compute: more packages than processors.
+# Many tests wait for processes more than they compute: more packages than processors, and the
+# longest one first. Go prints in order.
 test:
-	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -timeout 60m -skip '$(MINUTES)' ./...
+	@echo 'testing: the first line comes once the scripts of cmd/ramp are done, after some minutes'
+	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -timeout 60m -skip '$(MINUTES)' ./cmd/ramp ./...
 
 long:
 	$(GO) test -timeout 60m -run '$(MINUTES)' ./cmd/ramp ./agents/sim/market ./agents/sim/mutants
