@@ -73,7 +73,7 @@ func fill(order *message.Buy, doc rfql.Document, terms protocol.Terms, list []li
 	}
 	for _, q := range doc.Requests() {
 		if q.Price == 0 && list[q.Unit].high == 0 {
-			return doc, fmt.Errorf("no site lists a price in %s: name a limit with --max-price", terms.Currency)
+			return doc, fmt.Errorf("no site lists a price in %s of %s: name a limit with --max-price", terms.Currency, terms.Bank)
 		}
 		if q.Price == 0 {
 			order.Listed = append(order.Listed, q.Unit)
