@@ -66,7 +66,7 @@ type claim struct {
 	vacant    bool       // paid on reservation, and given back after its job
 	releasing bool       // the batch system has not confirmed the release yet
 	refund    *refundDue // requested from the bank
-	granted   time.Time  // by the batch system; zero after a restart
+	granted   time.Time  // by the batch system; zero after a restart or a clock set back
 	unsure    bool       // unsold in the journal, which may be older than the sale
 	reserved  bool       // granted, while other units of the offer are still open
 	remaking  bool       // lost after settlement and requested again

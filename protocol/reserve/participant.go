@@ -67,9 +67,10 @@ func (p *Participant) setBack(t *turn) {
 			soon(&d.contract.retryAt)
 		}
 		for _, c := range d.claims {
-			for _, at := range []*time.Time{&c.retryAt, &c.check.at, &c.granted, &c.lostAt} {
+			for _, at := range []*time.Time{&c.retryAt, &c.check.at, &c.lostAt} {
 				soon(at)
 			}
+			c.granted = time.Time{} // the batch system answers anew
 			p.refunds.signAgain(t, c)
 			p.slots.rebook(t.now, c.id, c.item.Slot, c.blocks())
 		}
