@@ -21,7 +21,9 @@ import (
 // it, and the site was among the bidders at the end: only they are accepted or rejected.
 // Auctions cut short by their owner or a crash do not name their bidders and are left
 // out. So are the best-offer round, in which every offer is valid, and auctions of units
-// that must begin together, in which only offers at one start count.
+// that must begin together, in which only offers at one start count. Nor has a bid that arrives
+// after the user's clock was set back a known round: rounds are measured by that clock, and a
+// later one, or none, may have been going on when it last showed this time.
 
 // ListPrice names the invariant that no honest site asks more than its start price, however
 // high the buyer's ceiling, unless it has the rule of 002.
@@ -36,6 +38,7 @@ type auctionKey struct {
 // bidding is a record of the messages of one auction.
 type bidding struct {
 	begun    time.Duration
+	clock    time.Time // the user's, then
 	ceilings []protocol.Credits
 	best     int // number of the best-offer round; 0: none
 	bids     []arrivedBid
@@ -48,7 +51,7 @@ type arrivedBid struct {
 	at     time.Time // by the user's clock
 	unit   int
 	price  protocol.Credits
-	usable bool // not expired, and its slot not begun
+	usable bool // not expired, its slot not begun, and the clock not set back since the auction began
 }
 
 // ended is an auction that is over, checked once its rejections have left.
@@ -78,7 +81,7 @@ func (c *bidChecks) said(from *sim.Host, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case message.CallForProposals:
 		if b == nil {
-			b = &bidding{begun: c.audit.m.World.Elapsed(), answered: map[protocol.AgentID]bool{}}
+			b = &bidding{begun: c.audit.m.World.Elapsed(), clock: from.Now(), answered: map[protocol.AgentID]bool{}}
 			c.going[key] = b
 		}
 		b.called(body)
@@ -134,6 +137,7 @@ func (c *bidChecks) arrives(to, from *sim.Host, conversation string, p message.P
 		return
 	}
 	now, site := to.Now(), c.audit.m.site(from)
+	back := now.Sub(b.clock) < c.audit.m.World.Elapsed()-b.begun-protocol.ClockSkew
 	for _, o := range p.Offers {
 		if len(o.Items) != 1 {
 			continue
@@ -142,7 +146,7 @@ func (c *bidChecks) arrives(to, from *sim.Host, conversation string, p message.P
 		if site != nil && site.Config.Price.Rule != pricing.Ramp {
 			c.audit.check(ListPrice, it.Price <= site.Config.Price.Start, "%s asks %s, above its start price %s", from.Name, it.Price, site.Config.Price.Start)
 		}
-		b.bids = append(b.bids, arrivedBid{from.ID(), now, it.Unit, it.Price, o.ValidUntil.After(now) && !it.Slot.Start.Before(now)})
+		b.bids = append(b.bids, arrivedBid{from.ID(), now, it.Unit, it.Price, o.ValidUntil.After(now) && !it.Slot.Start.Before(now) && !back})
 	}
 }
 

@@ -73,6 +73,28 @@ func TestNoSeedOfJumpingClocksBreaksAnInvariant(t *testing.T) {
 	}
 }
 
+// Each of these seeds of jumping clocks once broke a check.
+func TestClocksThatJumpBreakNoInvariant(t *testing.T) {
+	t.Parallel()
+	cast, err := market.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		level string
+		most  time.Duration
+		seed  uint64
+	}{{"nothing else", 23 * time.Hour, 34}, {"heavy", time.Hour, 179}, {"heavy", time.Hour, 681}} {
+		cfg := market.Default()
+		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = c.seed, sim.Levels()[c.level], 4*time.Hour, 4, 2, 4
+		cfg.Faults.Jumps, cfg.Faults.Jump = sim.Range{Least: 24, Most: 400}, sim.Span{Least: -c.most, Most: c.most}
+		if c.seed%3 == 0 {
+			cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
+		}
+		live(t, cast, cfg)
+	}
+}
+
 func lives(t *testing.T, level string, last uint64, and func(cfg *market.Config)) {
 	cast, err := market.NewCast()
 	if err != nil {
