@@ -130,7 +130,7 @@ func (fs *found) setBack(now time.Time) {
 		if f.retryAt.After(now) {
 			f.retryAt = now
 		}
-		f.over = f.over && !f.Sold.Ends.After(now)
+		f.asked, f.over = time.Time{}, f.over && !f.Sold.Ends.After(now)
 		for _, u := range f.Sold.Units {
 			fs.slots.rebook(now, u.Reservation, u.Slot, true)
 		}
