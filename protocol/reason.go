@@ -52,6 +52,7 @@ const (
 	CodeCeiling  Code = "ceiling"
 	CodeLate     Code = "late" // it would start later than the buyer waits; sellers never see this code
 	CodeApproval Code = "approval"
+	CodeClock    Code = "clock" // the bank's clock is ahead; nobody sends this code
 )
 
 // Reason is a refusal of one unit, or of all of them, with its figures.

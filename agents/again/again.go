@@ -186,13 +186,8 @@ const (
 // over when the owner approved it, or its contract was not signed by all in time. Bidding again
 // may find something else.
 func Lost(p message.Purchase) bool {
-	switch p.State {
-	case user.StateFailed:
-		return slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired, protocol.CodeSettleBy}, p.Refused)
-	case user.StateVoid:
-		return p.Void == protocol.CodeSettleBy
-	}
-	return false
+	failed := slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired, protocol.CodeSettleBy}, p.Refused)
+	return p.State == user.StateFailed && failed || p.State == user.StateVoid && p.Void == protocol.CodeSettleBy
 }
 
 // approvedLater is how much later than approved a purchase may begin without another question.

@@ -96,6 +96,7 @@ func TestALostRaceIsBidAgain(t *testing.T) {
 		{message.Purchase{State: user.StateFailed, Refused: protocol.CodeSettleBy}, true},
 		{message.Purchase{State: user.StateVoid, Void: protocol.CodeSettleBy}, true},
 		{message.Purchase{State: user.StateVoid, Void: protocol.CodeAbandoned}, false},
+		{message.Purchase{State: user.StateVoid, Void: protocol.CodeClock}, false},
 		{message.Purchase{State: user.StateVoid, Void: protocol.CodeFunds}, false},
 		{message.Purchase{State: user.StateFailed}, false},
 		{message.Purchase{State: user.StateSettled, Refused: protocol.CodeBusy}, false},

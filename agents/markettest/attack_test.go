@@ -1,12 +1,14 @@
 package markettest_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ramp/agents/again"
 	"ramp/agents/markettest"
 	"ramp/agents/resource"
 	"ramp/agents/user"
@@ -397,6 +399,28 @@ func TestCutBytes(t *testing.T) {
 	conclude(t, m)
 	if !m.Purchases()["p"].Settled || len(m.Refused) == 0 {
 		t.Fatalf("%s, %d refused", m.Purchases()["p"].State, len(m.Refused))
+	}
+}
+
+// A buyer names a bank whose clock is ahead, by how much if it voids a contract, and does not bid
+// again: sellers ask for a voucher of who may not hold as much without one.
+func TestABankThatIsAheadIsNamed(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	for vouched, want := range map[bool]string{false: "about 10m0s ahead", true: "ahead"} {
+		cfg := spread(1)
+		cfg.Skew = map[string]time.Duration{markettest.Bank: 10 * time.Minute}
+		cfg.Site = func(_ string, c *resource.Config) {
+			if !vouched {
+				c.BuyerCoreSeconds = 1e6
+			}
+		}
+		m := markettest.New(t, cast, cfg)
+		m.Buy("p", 1, message.Options{})
+		m.Run(bound)
+		p := m.Purchases()["p"]
+		if cmp.Or(p.Void, p.Refused) != protocol.CodeClock || again.Lost(p) || !strings.HasPrefix(p.Why, "the bank's clock is "+want+" of this machine's") {
+			t.Errorf("vouched for: %t: %s (%s%s) %s", vouched, p.State, p.Void, p.Refused, p.Why)
+		}
 	}
 }
 

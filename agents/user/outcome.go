@@ -37,6 +37,9 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 		why := "not every seller holds what it offered"
 		if c.Unvouched() {
 			why = "the bank does not vouch for the price"
+			if p.row.Refused == protocol.CodeExpired { // at once, though it was asked for a time in the future
+				p.row.Refused, why = protocol.CodeClock, bankAhead("")
+			}
 		}
 		return r.finish(now, p, state, p.failure(why))
 	}
@@ -49,7 +52,15 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 	}
 	p.setUnits(StateVoid)
 	p.row.Void = c.Receipt().Receipt.Reason
-	return r.finish(now, p, StateVoid, p.failure(voidReason(p.row.Void, unsigned(c))))
+	ahead := c.Receipt().Receipt.Time.Sub(c.Decided())
+	if p.row.Void == protocol.CodeSettleBy && c.Decided().Before(c.Until()) && ahead > protocol.ClockSkew {
+		p.row.Void = protocol.CodeClock
+	}
+	return r.finish(now, p, StateVoid, p.failure(voidReason(p.row.Void, ahead, unsigned(c))))
+}
+
+func bankAhead(by string) string {
+	return "the bank's clock is " + by + "ahead of this machine's, which voids every purchase: set the one that is wrong ('ramp doctor' says which)"
 }
 
 // unsigned names the sellers that have not countersigned the contract.
@@ -66,13 +77,15 @@ func unsigned(c *reserve.Coordinator) []string {
 
 // voidReason explains why the bank voided a contract. The bank does not reveal whose account is
 // missing; the hint covers the case that people overlook, a site for which nobody has opened one.
-func voidReason(why protocol.Code, unsigned []string) string {
+func voidReason(why protocol.Code, ahead time.Duration, unsigned []string) string {
 	words := "the bank voided the contract: " + string(why)
 	switch why {
 	case protocol.CodeAccount:
 		words += ": the buyer or a seller has no account there, or is in no group"
 	case protocol.CodeFunds:
 		words += ": the buyer's account has too little"
+	case protocol.CodeClock:
+		return bankAhead("about " + ahead.Round(time.Second).String() + " ")
 	case protocol.CodeMode:
 		words += ": its currency is not paid at the reservation"
 	case protocol.CodeSettleBy:

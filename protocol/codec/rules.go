@@ -11,7 +11,7 @@ func knownCode(c protocol.Code) bool {
 		protocol.CodeVoucher, protocol.CodeLimit, protocol.CodeUnavailable, protocol.CodeDraining, protocol.CodeExpired,
 		protocol.CodeUnknown, protocol.CodeMismatch, protocol.CodeMalformed, protocol.CodeForbidden,
 		protocol.CodeSignature, protocol.CodeAccount, protocol.CodeFunds, protocol.CodeFrozen, protocol.CodeSettleBy, protocol.CodeAbandoned,
-		protocol.CodeOverflow, protocol.CodeSilent, protocol.CodeCeiling, protocol.CodeLate, protocol.CodeApproval:
+		protocol.CodeOverflow, protocol.CodeSilent, protocol.CodeCeiling, protocol.CodeLate, protocol.CodeApproval, protocol.CodeClock:
 		return true
 	}
 	return false

@@ -21,9 +21,8 @@ import (
 // it, and the site was among the bidders at the end: only they are accepted or rejected.
 // Auctions cut short by their owner or a crash do not name their bidders and are left
 // out. So are the best-offer round, in which every offer is valid, and auctions of units
-// that must begin together, in which only offers at one start count. Nor has a bid that arrives
-// after the user's clock was set back a known round: rounds are measured by that clock, and a
-// later one, or none, may have been going on when it last showed this time.
+// that must begin together, in which only offers at one start count. A bid that arrives after the
+// user's clock was set back is left out: rounds are measured by that clock, so its round is unknown.
 
 // ListPrice names the invariant that no honest site asks more than its start price, however
 // high the buyer's ceiling, unless it has the rule of 002.
