@@ -48,7 +48,8 @@ type keeper struct {
 	ending  protocol.JobState // why it was asked to end
 	killAt  time.Time
 	meter   *meter
-	last    reading // as saved
+	last    reading          // as saved
+	now     func() time.Time // see steady
 
 	diskMost int64         // bytes that the job's files may take
 	diskAt   time.Time     // when to measure them again; zero: it is being done
@@ -79,7 +80,7 @@ func Keep(dir string) error {
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep the agent's files from the job: %w", err)
 	}
-	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores), diskAt: time.Now(), measured: make(chan diskSize, 1)}
+	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores), diskAt: time.Now(), measured: make(chan diskSize, 1), now: steady()}
 	return k.run()
 }
 
@@ -102,6 +103,18 @@ func lockJob(path string) (*os.File, error) {
 	return f, err
 }
 
+// steady is a clock that nobody sets, and that goes on while the machine sleeps. By it a job gets its
+// slot and is paid for it, whatever becomes of the machine's own, which it shows at first.
+func steady() func() time.Time {
+	uptime := func() time.Duration {
+		var t unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every Linux has it
+		return time.Duration(t.Nano())
+	}
+	began, up := time.Now(), uptime()
+	return func() time.Time { return began.Add(uptime() - up) }
+}
+
 // run begins the program and stays until it has ended.
 func (k *keeper) run() error {
 	signals := make(chan os.Signal, 16)
@@ -109,7 +122,7 @@ func (k *keeper) run() error {
 	if err := touch(control(k.job, begunFile)); err != nil {
 		return err
 	}
-	k.status = protocol.JobStatus{State: protocol.JobRunning, Started: time.Now().UTC()}
+	k.status = protocol.JobStatus{State: protocol.JobRunning, Started: k.now().UTC()}
 	if err := k.begin(); err != nil {
 		return k.neverBegan(err)
 	}
@@ -147,7 +160,7 @@ func (u unrunnable) Unwrap() error { return u.error }
 // neverBegan maps the error of a program that cannot be run to a shell's exit code.
 func (k *keeper) neverBegan(err error) error {
 	k.cleanUp()
-	k.status.State, k.status.Exit, k.status.Ended = protocol.JobExited, 126, time.Now().UTC()
+	k.status.State, k.status.Exit, k.status.Ended = protocol.JobExited, 126, k.now().UTC()
 	if errors.Is(err, fs.ErrNotExist) {
 		k.status.Exit = 127
 	}
@@ -175,7 +188,7 @@ func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus)
 	looks := time.NewTicker(samplePeriod)
 	defer looks.Stop()
 	for {
-		alarm := time.NewTimer(time.Until(k.next()))
+		alarm := time.NewTimer(k.next().Sub(k.now()))
 		select {
 		case how := <-ended:
 			alarm.Stop()
@@ -183,9 +196,9 @@ func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus)
 		case s := <-signals:
 			k.obey(s)
 		case <-alarm.C:
-			k.wake(time.Now())
-		case now := <-looks.C:
-			k.look(now)
+			k.wake(k.now())
+		case <-looks.C:
+			k.look(k.now())
 		case d := <-k.measured:
 			k.judge(d)
 		}
@@ -204,12 +217,10 @@ func (k *keeper) look(now time.Time) {
 
 // next is when something is due.
 func (k *keeper) next() time.Time {
-	switch {
-	case !k.killAt.IsZero():
+	if !k.killAt.IsZero() {
 		return k.killAt
-	default:
-		return k.slotEnd(time.Now()).Add(-warning)
 	}
+	return k.slotEnd(k.now()).Add(-warning)
 }
 
 // slotEnd is when the job must have ended. That of a job of a federation moves by the time
@@ -218,11 +229,15 @@ func (k *keeper) slotEnd(now time.Time) time.Time {
 	if !k.job.Stretch {
 		return k.job.Slot.End
 	}
-	idle := k.idle
-	if !k.paused.IsZero() {
-		idle += now.Sub(k.paused)
+	return k.job.Slot.End.Add(k.idleUntil(now))
+}
+
+// idleUntil is for how long the job was suspended.
+func (k *keeper) idleUntil(now time.Time) time.Duration {
+	if k.paused.IsZero() {
+		return k.idle
 	}
-	return k.job.Slot.End.Add(idle)
+	return k.idle + now.Sub(k.paused)
 }
 
 // wake asks the job to end before its slot does, and kills it at the end.
@@ -263,41 +278,32 @@ func (k *keeper) obey(s os.Signal) {
 	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
 		groupOf(k.job.Dir).freeze(true)
 		signalAll(k.job.Dir, syscall.SIGSTOP, 0)
-		k.paused, k.status.State = time.Now(), protocol.JobSuspended
+		k.paused, k.status.State = k.now(), protocol.JobSuspended
 	case s == syscall.SIGUSR2 && k.status.State == protocol.JobSuspended && k.ending == "":
 		signalAll(k.job.Dir, syscall.SIGCONT, 0)
 		groupOf(k.job.Dir).freeze(false)
 		k.resumed()
 		k.status.State = protocol.JobRunning
 	case s == syscall.SIGTERM:
-		end := time.Now().Add(killGrace)
-		if last := k.slotEnd(time.Now()); end.After(last) {
-			end = last
-		}
-		k.stop(protocol.JobKilled, end)
+		k.stop(protocol.JobKilled, protocol.Earlier(k.now().Add(killGrace), k.slotEnd(k.now())))
 		return
 	default:
 		return // another signal, or nothing to change
 	}
-	k.look(time.Now())
+	k.look(k.now())
 	if err := k.save(); err != nil {
 		fmt.Fprintln(os.Stderr, "state:", err)
 	}
 }
 
-func (k *keeper) resumed() {
-	if !k.paused.IsZero() {
-		k.idle += time.Since(k.paused)
-		k.paused = time.Time{}
-	}
-}
+func (k *keeper) resumed() { k.idle, k.paused = k.idleUntil(k.now()), time.Time{} }
 
 // end records how the job ended, once all its processes are gone.
 func (k *keeper) end(how syscall.WaitStatus) error {
 	k.resumed()
 	bury(k.job.Dir)
 	k.cleanUp()
-	k.status.State, k.status.Ended = protocol.JobExited, time.Now().UTC()
+	k.status.State, k.status.Ended = protocol.JobExited, k.now().UTC()
 	switch {
 	case k.ending != "":
 		k.status.State = k.ending
@@ -331,7 +337,7 @@ func (k *keeper) conclude() error {
 	defer again.Stop()
 	for late := k.job.Slot.End.Add(writeTime); ; <-again.C {
 		err := k.save()
-		if err == nil || errors.Is(err, fs.ErrNotExist) || time.Now().After(late) {
+		if err == nil || errors.Is(err, fs.ErrNotExist) || k.now().After(late) {
 			return err
 		}
 	}

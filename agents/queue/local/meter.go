@@ -228,11 +228,7 @@ func (k *keeper) sample(now time.Time) error {
 
 // usage is the job's usage until an instant; a suspended job uses nothing.
 func (k *keeper) usage(now time.Time) protocol.Usage {
-	idle := k.idle
-	if !k.paused.IsZero() {
-		idle += now.Sub(k.paused)
-	}
-	return protocol.Usage{CPU: k.meter.cpu, Wall: max(now.Sub(k.status.Started)-idle, 0), Share: k.meter.share}
+	return protocol.Usage{CPU: k.meter.cpu, Wall: max(now.Sub(k.status.Started)-k.idleUntil(now), 0), Share: k.meter.share}
 }
 
 // final is the usage of the whole job, once all its processes are gone.
