@@ -291,7 +291,6 @@ func (r *Runner) handle(role Role, e event) commit {
 	return commit{at: now, in: e.message, traced: true, out: role.Receive(now, e.message)}
 }
 
-// call calls f with the innermost role.
 func call(now time.Time, role Role, f func(now time.Time, r Role) protocol.Output) protocol.Output {
 	if s, ok := role.(Shell); ok {
 		return s.Through(now, func(inner any) protocol.Output { return call(now, inner.(Role), f) })

@@ -26,7 +26,6 @@ func (r *reader) attributesOf(element Term, t token) {
 	}
 }
 
-// extensions are our attributes of an element.
 func extensions(element Term) []Term {
 	switch element {
 	case RequestForQuotation:

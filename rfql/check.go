@@ -134,7 +134,6 @@ func (c *checker) numbers(i int, d *DraftRequest) {
 	}
 }
 
-// cores is the total number of requested cores.
 func (c *checker) cores(i int, d *DraftRequest) int {
 	noded := d.NodeCount != 0 || d.NodeCores != 0
 	switch {

@@ -149,7 +149,6 @@ func rampNames(t Term) []string {
 	return []string{"Smin", "Smax", "Qmax"}
 }
 
-// ramp reads a price function.
 func (q *requestReader) ramp(t token) {
 	var into *protocol.Ramp
 	switch t.name {
@@ -183,7 +182,6 @@ func (q *requestReader) ramp(t token) {
 	*into = protocol.Ramp{Lo: int64(values[0]), Hi: int64(values[1]), Top: values[2]}
 }
 
-// priced reports a contract without a price.
 func (q *requestReader) priced(line int) {
 	if q.Contract == (Contract{}) {
 		q.fault(Meaning, line, ContractElement, "no price", "P with a Pmax above 0, or Q with a Qmax", "")
@@ -198,7 +196,6 @@ func parseMicro(s string) (protocol.Credits, bool) {
 	return parsePrice(s)
 }
 
-// contract checks a request's contract.
 func (c *checker) contract(i int, d *DraftRequest, r Request) {
 	if first := c.draft.Requests[0].Contract != (Contract{}); first != r.Metered() {
 		c.fault(Meaning, i, ContractElement, "a contract in some requests", "one in each, or in none: they are settled together", "")
@@ -219,7 +216,6 @@ func (c *checker) contract(i int, d *DraftRequest, r Request) {
 	}
 }
 
-// contract writes a contract unless it is zero.
 func (w *writer) contract(c Contract) {
 	if c == (Contract{}) {
 		return

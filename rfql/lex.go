@@ -86,7 +86,6 @@ func glimpse(b []byte) string {
 	return quote(string(bytes.ToValidUTF8(shown, nil)))
 }
 
-// take reads s if it is at pos.
 func (l *lexer) take(s string) bool {
 	ok := len(l.data)-l.pos >= len(s) && string(l.data[l.pos:l.pos+len(s)]) == s
 	if ok {

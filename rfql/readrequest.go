@@ -8,7 +8,6 @@ import (
 	"ramp/protocol"
 )
 
-// requestReader reads one Request.
 type requestReader struct {
 	*reader
 	*DraftRequest
@@ -51,7 +50,6 @@ func (r *reader) request(t token) error {
 	return nil
 }
 
-// labels reads our own attributes of a Request.
 func (q *requestReader) labels(t token) {
 	for _, a := range t.attributes {
 		if a.space != ExtensionNamespace {
@@ -72,7 +70,6 @@ func (q *requestReader) labels(t token) {
 	}
 }
 
-// term reads one child of a Request.
 func (q *requestReader) term(t token) error {
 	term := Term(t.local)
 	if at := term.position(); at == 0 || at > Cores.position() {
@@ -173,7 +170,6 @@ func (q *requestReader) nodes(t token) error {
 	return err
 }
 
-// leaf reads a term with a value.
 func (q *requestReader) leaf(t token) error {
 	term := Term(t.local)
 	s, err := q.value(term, t)
@@ -186,7 +182,6 @@ func (q *requestReader) leaf(t token) error {
 	return nil
 }
 
-// set parses s as the value of a term.
 func (q *requestReader) set(t Term, s string) (ok bool) {
 	switch t {
 	case CPUHourCost:
@@ -211,7 +206,6 @@ func (q *requestReader) set(t Term, s string) (ok bool) {
 	return ok
 }
 
-// allowed describes the values of a term.
 func allowed(t Term) string {
 	switch t {
 	case CPUHourCost:

@@ -116,7 +116,6 @@ func (u Records) lastBids(ids []string) (last []string) {
 
 const shortContract = 8 // digits of a contract's hash that name its purchase at least
 
-// ofContract are the purchases whose contract begins as given.
 func (u Records) ofContract(begin string) (ids []string, err error) {
 	err = u.Journal.Each(user.TablePurchases, func(id string, value []byte) error {
 		row, err := user.ReadRow(value)

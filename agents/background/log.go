@@ -11,7 +11,6 @@ import (
 // maxLog bounds a log, in bytes; one older log is kept beside it.
 const maxLog = 4 << 20
 
-// older is the suffix of the older log.
 const older = ".1"
 
 // Log is a log file of bounded size. Standard error goes there too, so that a crash leaves

@@ -49,12 +49,10 @@ func (r *Role) voucher(now time.Time, m protocol.Message, q message.VoucherReque
 	return protocol.Output{Save: records, Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Agree, body)}}
 }
 
-// quote promises a rate of exchange.
 func (r *Role) quote(now time.Time, m protocol.Message, q message.QuoteRequest) protocol.Output {
 	return r.quoted(m)(r.ledger.Exchange.Quote(now, m.Sender, q.ID, q.From, q.To, q.Gives))
 }
 
-// exchange carries a quote out.
 func (r *Role) exchange(now time.Time, m protocol.Message, q message.ExchangeRequest) protocol.Output {
 	return r.quoted(m)(r.ledger.Exchange.CarryOut(now, m.Sender, q.ID, q.Least))
 }

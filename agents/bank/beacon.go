@@ -35,7 +35,6 @@ func (b *beacon) load(t protocol.Tables, now time.Time) error {
 	})
 }
 
-// beat announces the bank to the market.
 func (b *beacon) beat(now time.Time) protocol.Output {
 	b.counter++
 	b.next = now.Add(b.cfg.Heartbeat)
@@ -69,7 +68,6 @@ func (b *beacon) modes() []protocol.Mode {
 	return late
 }
 
-// leave announces that the bank goes.
 func (b *beacon) leave() protocol.Output {
 	b.counter++
 	return protocol.Output{Send: []protocol.Message{b.presence(message.Presence{Agent: protocol.KindBank, Counter: b.counter})}}

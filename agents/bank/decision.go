@@ -115,12 +115,10 @@ func decision(receipt protocol.Receipt) message.Decision {
 	return d
 }
 
-// refused answers a request with a reason.
 func refused(self protocol.AgentID, m protocol.Message, code protocol.Code, note string) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(self, protocol.Refuse, message.Refused(code, note))}}
 }
 
-// refusal answers a request that the ledger refused.
 func refusal(self protocol.AgentID, m protocol.Message, err error) protocol.Output {
 	var r *ledger.Refusal
 	if errors.As(err, &r) {

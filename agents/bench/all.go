@@ -85,7 +85,6 @@ func (a *AllBench) Run(ctx context.Context) ([]Ratio, error) {
 	return all, nil
 }
 
-// before reads the ratios of an earlier run.
 func (a *AllBench) before() (map[string]float64, error) {
 	if a.Baseline == "" {
 		return nil, nil

@@ -105,7 +105,6 @@ func (b *BankBench) rows(ctx context.Context, clients []int) ([]BankFigures, err
 	return figures, nil
 }
 
-// measure takes one row.
 func (b *BankBench) measure(ctx context.Context, clients int) (BankFigures, error) {
 	f := BankFigures{Clients: clients}
 	fmt.Fprintf(b.Log, "measuring %d clients\n", clients)
@@ -149,7 +148,6 @@ type phase struct {
 // or faster affects the baselines too.
 const benchTurns = 5
 
-// inTurns runs the phases in turns.
 func inTurns(phases []phase) error {
 	counts, took := make([]int64, len(phases)), make([]time.Duration, len(phases))
 	for range benchTurns {

@@ -43,7 +43,6 @@ type Sizes struct {
 	InSize  int `json:"in_size"`
 }
 
-// traffic is what was sent or received.
 type traffic struct {
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
@@ -90,7 +89,6 @@ func (r AuctionReport) Sizes() Sizes {
 	}
 }
 
-// buyer is a buyer at work.
 type buyer struct {
 	*node.Node
 	sellers []protocol.AgentID
@@ -220,7 +218,6 @@ func (b *buyer) once(ctx context.Context, o Order, r *AuctionReport) error {
 	return err
 }
 
-// note takes the times of a finished auction or purchase.
 func (r *AuctionReport) note(p message.Purchase) error {
 	if p.State != user.StateQuoted && !p.Settled {
 		return fmt.Errorf("%s: %s (%v)", p.State, p.Why, p.Reasons)

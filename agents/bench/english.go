@@ -116,7 +116,6 @@ func (b *englishBench) adapt(i int, c *mesh.Config) {
 	c.Bare = func(_ protocol.AgentID, frame []byte) { b.pass(c.Credential.ID, frame) }
 }
 
-// serve starts the sites.
 func (b *englishBench) serve(ctx context.Context, dir string) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() error {
@@ -205,7 +204,6 @@ func (s *englishSite) Wake(now time.Time) protocol.Output {
 	return s.site.Wake(now).Join(s.work(now))
 }
 
-// work carries out what the site has ordered.
 func (s *englishSite) work(now time.Time) (out protocol.Output) {
 	for len(s.staged)+len(s.begun) > 0 {
 		staged, begun := s.staged, s.begun
@@ -238,7 +236,6 @@ func (b *englishBench) auctions(ctx context.Context, f *EnglishFigures) error {
 	return nil
 }
 
-// counted is what all hosts have sent.
 func (b *englishBench) counted() (t traffic) {
 	for _, m := range b.all {
 		c := m.Counters()

@@ -28,7 +28,6 @@ const cryptoSHA256 = crypto.SHA256
 // signers is how many accounts of a benchmark have keys.
 const signers = 64
 
-// benchKeys are the agents of a benchmark of the bank.
 type benchKeys struct {
 	trust    *identity.Trust
 	bank     *identity.Credential
@@ -100,7 +99,6 @@ func (k *benchKeys) draft(now time.Time, user, seller protocol.AgentID, units in
 	return b
 }
 
-// bundle makes a verified copy between two accounts.
 func (k *benchKeys) bundle(now time.Time) message.Settlement {
 	n := int(k.number.Load())
 	user, seller := k.accounts[n*7919%len(k.accounts)], k.accounts[(n*7919+1)%len(k.accounts)]

@@ -61,7 +61,6 @@ type MeshRate struct {
 	Out float64 `json:"out"`
 }
 
-// presences notes when presences leave and arrive.
 type presences struct {
 	mu    sync.Mutex
 	left  map[presenceKey]time.Time // nil: not measured yet
@@ -278,7 +277,6 @@ func (h *hosts) measure(ctx context.Context, f *MeshFigures) error {
 	return nil
 }
 
-// traffic sums what all hosts have sent and received.
 func (h *hosts) traffic() map[string]mesh.Traffic {
 	sums := map[string]mesh.Traffic{}
 	for _, m := range h.all {

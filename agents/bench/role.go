@@ -50,7 +50,6 @@ func (f *failing) Append(records []protocol.Record) error {
 	return err
 }
 
-// failure is the error of the store.
 func (f *failing) failure() error {
 	if err, ok := f.why.Load().(error); ok {
 		return err
@@ -102,7 +101,6 @@ func (b *BankBench) fill(ctx context.Context) error {
 	return nil
 }
 
-// openAll opens accounts and gives them money.
 func openAll(now time.Time, r agents.Role, ids []protocol.AgentID) (out protocol.Output) {
 	role := r.(*sample).Role.(*bank.Role)
 	for _, id := range ids {

@@ -88,7 +88,6 @@ func (b *BankBench) bboltBatch(ctx context.Context, db *bbolt.DB, clients int) (
 	})
 }
 
-// putRecords puts records into the ledger's tables.
 func putRecords(tx *bbolt.Tx, records []protocol.Record) error {
 	tables := tx.Bucket([]byte("tables"))
 	for _, r := range records {

@@ -60,7 +60,6 @@ func MeasureSweep(ctx context.Context, agent *control.Client, dir string, tasks 
 	return f, nil
 }
 
-// sweepTasks runs the sweep.
 func sweepTasks(ctx context.Context, agent *control.Client, dir string, tasks int, seconds string, f *SweepFigures) (list []message.SweepTask, err error) {
 	p := plan.Plan{
 		Name: "bench", Axes: []plan.Axis{{Name: "n"}}, Cores: 1, Wall: MaxSweepLength, Command: []string{"sleep", seconds},

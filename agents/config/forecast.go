@@ -21,7 +21,6 @@ func cannotOverbook(driver string) string {
 	}[driver]
 }
 
-// check checks the section for a driver.
 func (f Forecast) check(driver string) error {
 	why := cannotOverbook(driver)
 	switch {

@@ -55,7 +55,6 @@ type LeftOut struct {
 	Why  string `json:"why"`
 }
 
-// inspectors has one inspection per driver.
 var inspectors = map[string]func(Inspection) ([]Found, []LeftOut, error){
 	"swf": inspectLog, "local": inspectLocal, "slurm": inspectSlurm, "pbs": inspectPBS, "command": inspectProgram,
 }
@@ -204,7 +203,6 @@ func inspectProgram(q Inspection) ([]Found, []LeftOut, error) {
 	return []Found{{Nodes: 1, Cores: cores, Alike: true, Hold: "what the program makes of it"}}, nil, nil
 }
 
-// inspectLocal describes this machine.
 func inspectLocal(Inspection) ([]Found, []LeftOut, error) {
 	cores := runtime.NumCPU()
 	f := Found{

@@ -86,7 +86,6 @@ func (j JobsModel) model() (queue.Model, error) {
 	return queue.Model{FailPerMille: j.Fail, IdlePerMille: j.Idle, BusyPerMille: j.Busy}, nil
 }
 
-// modes parses a list of payment modes.
 func modes(key string, words []string) ([]protocol.Mode, error) {
 	var list []protocol.Mode
 	for i, w := range words {

@@ -112,7 +112,6 @@ func (m *modes) idleLog() (path string, base int64, err error) {
 	return m.siteLog(idle)
 }
 
-// site starts a seller with an account.
 func (m *modes) site(ctx context.Context, s modesSite) error {
 	log, base, err := m.idleLog()
 	if err != nil {
@@ -133,7 +132,6 @@ func (m *modes) site(ctx context.Context, s modesSite) error {
 	return m.account(ctx, p.Agent, s.name, false)
 }
 
-// buyer starts a user agent with an account.
 func (m *modes) buyer(ctx context.Context, name string) error {
 	p, err := m.start(ctx, "user", name, config.Config{User: &config.User{Pay: m.Pay(), Daemon: new(bool)}})
 	if p != nil {
@@ -263,7 +261,6 @@ func (m *modes) step(ctx context.Context, p *message.Purchase, format string, ar
 	return nil
 }
 
-// table shows a step as a table.
 func (m *modes) table(s Step) string {
 	row := func(name string, of map[string]protocol.Credits) string {
 		var b strings.Builder

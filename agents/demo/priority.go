@@ -107,7 +107,6 @@ func (p *priority) open(ctx context.Context) error {
 	return p.meet(ctx)
 }
 
-// member makes the directory of a site.
 func (p *priority) member(name string) (protocol.AgentID, error) {
 	_, site, err := p.here(0)
 	if err != nil {
@@ -168,7 +167,6 @@ func (p *priority) meet(ctx context.Context) error {
 	return nil
 }
 
-// submit offers a job to the federation.
 func (p *priority) submit(ctx context.Context, user, home, id, level, script string) (v control.JobView, err error) {
 	call := control.JobCall{
 		ID: id, Name: id, Home: home, Level: level, Terms: message.JobTerms{Least: federationCores, Most: federationCores, Wall: time.Hour},
@@ -178,7 +176,6 @@ func (p *priority) submit(ctx context.Context, user, home, id, level, script str
 	return v, err
 }
 
-// await waits until a job is in a state.
 func (p *priority) await(ctx context.Context, user, id string, want ...message.JobState) (v control.JobView, err error) {
 	defer p.Out.Done()
 	err = poll(ctx, countingTime, func() (bool, error) {

@@ -101,7 +101,6 @@ func (p *Process) lastLine() string {
 	return lines[len(lines)-1]
 }
 
-// call connects to the daemon.
 func (p *Process) call() (*control.Client, error) {
 	c, ok := control.Dial(p.Dir)
 	if !ok {

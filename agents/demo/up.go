@@ -69,7 +69,6 @@ func (d *Market) start(ctx context.Context, kind, name string, cfg config.Config
 	return p, p.await(ctx, ready)
 }
 
-// startBank makes the market's authority, and starts its bank.
 func (d *Market) startBank(ctx context.Context) (err error) {
 	if d.ca, err = identity.NewCA("demo-ca", time.Now(), join.CaLifetime, rand.Reader); err != nil {
 		return err

@@ -59,7 +59,6 @@ func (p *examination) bad(check, do, format string, args ...any) {
 	p.found = append(p.found, Finding{Check: check, State: Bad, Found: fmt.Sprintf(format, args...), Do: do})
 }
 
-// fault adds an error with its hint.
 func (p *examination) fault(check string, err error) {
 	hint := ""
 	if e, ok := err.(*exit.Error); ok { //nolint:errorlint // the outermost error has the hint

@@ -185,7 +185,6 @@ func (s *Search) Wake(now time.Time) protocol.Output {
 	return protocol.Output{}
 }
 
-// query is a question to a server.
 type query struct {
 	to   protocol.AgentID
 	body protocol.Body
@@ -311,7 +310,6 @@ func drawn(classes []message.Census, at, prefix uint64) message.Shard {
 	panic("index: a draw beyond the last class")
 }
 
-// listed notes a server's rows.
 func (s *Search) listed(from protocol.AgentID, rows []message.IndexRow) {
 	for _, r := range rows {
 		f := s.rows[r.Seller]

@@ -107,7 +107,6 @@ func (t *table) makeRoom(e *entry) error {
 	return nil
 }
 
-// of counts the records of an issuer.
 func (t *table) of(issuer string) int {
 	if l := t.issuers[issuer]; l != nil {
 		return l.Len()
@@ -199,7 +198,6 @@ func (t *table) deal(now time.Time, q message.IndexQuery, third func() int) []me
 	return rows
 }
 
-// suits reports whether a query asks for a seller.
 func (e *entry) suits(now time.Time, q message.IndexQuery) bool {
 	p := &e.Presence
 	return slices.Contains(e.shelves, shelf{q.Shard.Terms, q.Shard.Class}) && now.Before(e.ends()) &&

@@ -164,7 +164,6 @@ func (j *Joining) OwnKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// newKeyAt makes a key and saves it.
 func newKeyAt(path string) (crypto.Signer, error) {
 	key, err := identity.NewKey(rand.Reader)
 	if err != nil {
@@ -177,7 +176,6 @@ func newKeyAt(path string) (crypto.Signer, error) {
 	return key, PutFile(path, b, 0o600)
 }
 
-// certify gets the certificate.
 func (j *Joining) certify(ctx context.Context, v invitation.Invitation, key crypto.Signer, a Answer) (Answer, error) {
 	path := filepath.Join(j.Dir, CertificateFile)
 	if j.Cert != "" {
@@ -324,7 +322,6 @@ func refusedToJoin(a invitation.Answer) error {
 	return exit.Fail(exit.Refused, hint, "the bank refuses (%s): %s", a.Refused, a.Note)
 }
 
-// checkOwn reports whether a certificate is for a key.
 func checkOwn(certPEM []byte, key crypto.Signer) error {
 	cert, err := ParseCertificate(certPEM)
 	if err != nil {

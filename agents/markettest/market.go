@@ -134,7 +134,6 @@ func (m *Market) after(d time.Duration, e event) {
 
 const maxLatency = 20 * time.Millisecond
 
-// latency is how long one message takes.
 func (m *Market) latency() time.Duration {
 	return time.Duration(1 + m.random.Int64N(int64(maxLatency)))
 }

@@ -35,7 +35,6 @@ func newParty(c *Cast, name string, cores int) *party {
 	return p
 }
 
-// load makes the party's role from its store.
 func (m *Market) load(p *party) (agents.Role, protocol.Output, error) {
 	now := m.clock(p)
 	switch p.name {
@@ -69,7 +68,6 @@ func (c Config) resource(cast *Cast, name string) resource.Config {
 	return cfg
 }
 
-// start gives a party a new life.
 func (m *Market) start(p *party) {
 	role, out, err := m.load(p)
 	if err != nil {

@@ -258,7 +258,6 @@ func behind(now, latest time.Time) time.Time {
 	return latest
 }
 
-// gauges count what a bank has in its books.
 func (b *Bank) gauges() {
 	b.monitor.figure("ramp_ledger_entries", "Entries of the ledger.", func(_ time.Time, r agents.Role) int {
 		return int(r.(*bank.Role).Ledger().LastEntry())

@@ -200,7 +200,6 @@ func viewEntry(e ledger.Entry) (control.EntryView, error) {
 	return v, err
 }
 
-// entries returns a page of the ledger.
 func (b books) entries(_ context.Context, q control.EntriesCall) ([]control.EntryView, error) {
 	if q.Limit < 1 || q.Limit > ledgerdb.MaxPage {
 		return nil, exit.Fail(exit.Usage, "", "limit of %d entries: want 1..%d", q.Limit, ledgerdb.MaxPage)

@@ -25,7 +25,6 @@ import (
 // InvitationName is the file that 'bank init' and the demo write.
 const InvitationName = "invitation.ramp"
 
-// invitations makes, lists and withdraws a bank's invitations.
 type invitations struct {
 	node     *Node
 	operator *operator
@@ -68,7 +67,6 @@ func (i invitations) Make(ctx context.Context, q control.InviteCall) (control.In
 	}, v.Validate()
 }
 
-// plain makes an invitation without a token.
 func (i invitations) plain(q control.InviteCall) (invitation.Invitation, error) {
 	v := invitation.Invitation{Market: q.Market, Banks: []invitation.Bank{{ID: i.node.Cred.ID, Currencies: i.node.Cfg.Bank.Currencies}}}
 	var err error
@@ -155,7 +153,6 @@ func (i invitations) Withdraw(ctx context.Context, q control.WithdrawCall) (cont
 	return control.OperatorEntry{Entry: e.Number, Time: e.Time}, err
 }
 
-// findInvitation finds the one invitation whose ID has a prefix.
 func findInvitation(l *ledger.Ledger, id string) (ledger.TokenHash, error) {
 	var found []ledger.TokenHash
 	for _, v := range l.Invitations.All() {

@@ -62,7 +62,6 @@ func orderFault(err error) error {
 	return err
 }
 
-// bankRefusal gives a refusal of the ledger its exit code.
 func bankRefusal(err error) error {
 	var r *ledger.Refusal
 	if !errors.As(err, &r) {

@@ -73,7 +73,6 @@ func (s *wakeup) next() <-chan struct{} {
 	return s.raised
 }
 
-// add appends an event.
 func (e *events) add(at time.Time, kind string, data any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -66,7 +66,6 @@ func JournalError(err error) error {
 	return exit.Fail(exit.Failed, hint, "%w", err)
 }
 
-// openJournal opens the node's journal.
 func (n *Node) openJournal() error {
 	j, err := openJournal(n.Cfg.Dir)
 	if err != nil {
@@ -76,7 +75,6 @@ func (n *Node) openJournal() error {
 	return nil
 }
 
-// store is a Store that can be closed.
 type store interface {
 	agents.Store
 	io.Closer

@@ -23,7 +23,6 @@ import (
 // healthTime is how long a healthy agent may take to answer.
 const healthTime = 2 * time.Second
 
-// health is the answer of /healthz.
 type health struct {
 	Status string           `json:"status"` // ok, or why not
 	Agent  protocol.AgentID `json:"agent"`

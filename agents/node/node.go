@@ -224,7 +224,6 @@ func (n *Node) Stop() error {
 	return errors.Join(append(errs, n.failed)...)
 }
 
-// route carries a message to its receivers.
 func (n *Node) route(m protocol.Message) {
 	var others []protocol.AgentID
 	for _, to := range m.Receivers {

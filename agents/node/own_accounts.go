@@ -19,7 +19,6 @@ type ownAccounts struct {
 	banks   func(ctx context.Context) ([]protocol.AgentID, error)
 }
 
-// balance asks every bank.
 func (o ownAccounts) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
 	banks, err := o.banks(ctx)
 	if err != nil {

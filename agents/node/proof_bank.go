@@ -79,7 +79,6 @@ func (b *Bank) document(id protocol.ContractID, from uint64) ([]byte, error) {
 	return d.Encode()
 }
 
-// proof answers the operator.
 func (b *Bank) proof(_ context.Context, q control.ProofCall) (control.ProofAnswer, error) {
 	doc, err := b.document(q.Contract, q.From)
 	if errors.Is(err, ledgerdb.ErrNoEntry) {

@@ -14,7 +14,6 @@ import (
 	"ramp/protocol"
 )
 
-// keepFiles makes the place for the files of jobs.
 func (r *Resource) keepFiles(l launch.Config) {
 	most := cmp.Or(l.Policy.MaxOutput, launch.DefaultMaxOutput)
 	r.depot = stage.NewDepot(stage.DepotConfig{Agent: r.Cred.ID, Root: l.Root, Output: most, Grant: r.grant, Known: r.knows, TakeBack: queue.TakeBack, Log: r.Log})

@@ -43,7 +43,6 @@ func (n *Node) status(ctx context.Context, _ struct{}) (control.LiveStatus, erro
 	return s, nil
 }
 
-// gossip is how this agent stands with its peers.
 func (n *Node) gossip() control.Gossip {
 	t, s := n.Mesh.Traffic()[mesh.TrafficPresence], n.Mesh.Scores()
 	return control.Gossip{In: t.In, Out: t.Out, Peers: s.Peers, Low: s.Low, Deaf: s.Graylisted, Worst: s.Worst}

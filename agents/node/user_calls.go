@@ -60,7 +60,6 @@ func (u userRecords) list(_ context.Context, q control.LastCall) ([]message.Purc
 	return recent.Page(u.purchases, u.journal, user.TablePurchases, q, u.view)
 }
 
-// view is a purchase as it stands, from its record.
 func (u userRecords) view(value []byte) (message.Purchase, error) {
 	row, err := user.ReadRow(value)
 	if err != nil || !row.Live() {
@@ -78,7 +77,6 @@ func (u userRecords) view(value []byte) (message.Purchase, error) {
 
 var errFound = errors.New("found")
 
-// row is the record of one purchase.
 func (u userRecords) row(table, id string) ([]byte, error) {
 	found, err := u.journal.Get(table, id)
 	if err == nil && found == nil {
@@ -95,7 +93,6 @@ func (u userRecords) show(_ context.Context, q control.IDCall) (message.Purchase
 	return u.view(value)
 }
 
-// ordered is the request of a purchase.
 func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.OrderView, err error) {
 	value, err := u.row(user.TablePurchases, q.ID)
 	if err != nil {

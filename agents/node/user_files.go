@@ -175,7 +175,6 @@ func unwritten(id string, err error) error {
 	return exit.Fail(exit.Failed, "'ramp fetch "+id+" --out DIR' continues the transfer", "%w", err)
 }
 
-// fetchUnit fetches what a unit has left.
 func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID) (stage.Stream, error), run message.Run, u message.RunUnit, dir string) error {
 	root, err := outRoot(dir)
 	if err != nil {
@@ -217,7 +216,6 @@ func (l logWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// log sends what a unit prints.
 func (u userRuns) log(ctx context.Context, q control.RunCall, send func(control.LogLine) error) error {
 	run, err := u.showRun(ctx, q)
 	if err != nil {

@@ -30,7 +30,6 @@ func (u userAgent) sweepRoutes(mux *http.ServeMux) {
 	control.SweepSet.Answer(mux, u.setSweep)
 }
 
-// inSweeps calls f in the role.
 func (u userAgent) inSweeps(ctx context.Context, f func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error)) error {
 	var failed error
 	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) (out protocol.Output) {

@@ -139,7 +139,6 @@ func Await(ctx context.Context, agent *control.Client, list []After, say func(st
 	return nil
 }
 
-// resolve finds the IDs of jobs.
 func resolve(ctx context.Context, agent *control.Client, list []After) ([]After, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -59,7 +59,6 @@ func apart(path string, list []jobfile.Setting) (words []compose.Said, flags []j
 	return words, flags
 }
 
-// directives reads the directives of a script.
 func directives(text []byte, parse Parse) (jobfile.Job, error) {
 	var job jobfile.Job
 	var faults jobfile.Faults

@@ -167,7 +167,6 @@ func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
 	return max(rest, time.Millisecond)
 }
 
-// publish delivers the state.
 func (l *Loop) publish(deliver func(m protocol.Message)) {
 	begun := l.now()
 	state, err := l.system.State(begun)

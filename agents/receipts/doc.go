@@ -42,7 +42,6 @@ const (
 	shownTag = "readmit/"
 )
 
-// party is the agent that a Keeper works for.
 type party struct {
 	self  protocol.AgentID
 	trust *identity.Trust // verifies what banks signed

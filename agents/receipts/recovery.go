@@ -22,7 +22,6 @@ type recoveries struct {
 	until   time.Time
 }
 
-// recovery is one bank's recovery.
 type recovery struct {
 	since   time.Time
 	shown   map[string]bool   // keys of records

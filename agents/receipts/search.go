@@ -25,7 +25,6 @@ type digest [sha256.Size]byte
 
 func digestOf(receipt []byte) digest { return sha256.Sum256(receipt) }
 
-// readProof reads a proof of TableProofs.
 func readProof(value []byte) (of digest, doc []byte, err error) {
 	if len(value) <= len(of) {
 		return of, nil, fmt.Errorf("stored proof of %d bytes: want more than %d", len(value), len(of))

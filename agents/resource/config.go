@@ -79,7 +79,6 @@ const (
 	MaxIdle     = 50
 )
 
-// filled adds the defaults.
 func (c Config) filled() Config {
 	fill(&c.Price.Rounds, pricing.DefaultRounds)
 	fill(&c.Idle, DefaultIdle)

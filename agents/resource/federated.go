@@ -121,7 +121,6 @@ func (f *federated) modules() int {
 	return 0
 }
 
-// wake does what is due.
 func (f *federated) wake(now time.Time) protocol.Output {
 	if f == nil {
 		return protocol.Output{}

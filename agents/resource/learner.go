@@ -41,7 +41,6 @@ type learner struct {
 	fresh  bool // something was learnt since then
 }
 
-// seenJob is a job that waits or runs.
 type seenJob struct {
 	cores   int
 	bound   forecast.Bound // of its wait, at its submission
@@ -88,7 +87,6 @@ func (l *learner) save(now time.Time) []protocol.Record {
 	return []protocol.Record{{Table: TableForecast, Key: forecastKey, Value: append(value, l.learnt.Encode()...)}}
 }
 
-// observe learns from a state.
 func (l *learner) observe(q message.QueueChanged) {
 	if q.At.Before(l.looked) {
 		return
@@ -198,7 +196,6 @@ func (l *learner) addOdds(now time.Time, body protocol.Body, lines []message.Quo
 	return p
 }
 
-// explain puts the odds into lines.
 func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
 	for i := range lines {
 		o := lines[i].Offer
@@ -213,7 +210,6 @@ func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
 	}
 }
 
-// status reports the forecast to the site's owner.
 func (l *learner) status() *message.ForecastStatus {
 	total := l.learnt.Total()
 	s := &message.ForecastStatus{Told: total.Told, Held: total.Held, Rate: rate(total)}

@@ -90,7 +90,6 @@ func snapshot(q message.QueueChanged) workload.Snapshot {
 
 func ceil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
-// calendars returns every calendar of the market.
 func (k *market) calendars() []*calendar.Calendar {
 	if k.optimistic == nil {
 		return []*calendar.Calendar{k.calendar}

@@ -34,7 +34,6 @@ func (n *nodes) renew(q message.QueueChanged, shown []string) {
 	}
 }
 
-// add enters a promised slot.
 func (n *nodes) add(id string, slot protocol.Slot) {
 	if n.own == nil {
 		n.own = map[string]protocol.Slot{}
@@ -54,7 +53,6 @@ func (n *nodes) enter(id string, slot protocol.Slot) {
 	}
 }
 
-// remove gives a slot back.
 func (n *nodes) remove(id string) {
 	delete(n.own, id)
 	if n.each > 0 {
@@ -62,7 +60,6 @@ func (n *nodes) remove(id string) {
 	}
 }
 
-// forget drops slots that are past.
 func (n *nodes) forget(now time.Time) {
 	for id, slot := range n.own {
 		if !slot.End.After(now) {

@@ -143,7 +143,6 @@ func (c *collecting) enter(p string) bool {
 	return err == nil
 }
 
-// leave notes why a file is left out.
 func (c *collecting) leave(why error) {
 	if c.odd++; c.odd == 1 {
 		c.first = why.Error()

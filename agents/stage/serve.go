@@ -66,7 +66,6 @@ func find(list []protocol.StagedFile, path string) (protocol.StagedFile, error) 
 	return list[i], nil
 }
 
-// put takes an announced file.
 func (d *Depot) put(s Stream, q request, g Grant) error {
 	f, err := find(g.Inputs, q.Path)
 	if err != nil {
@@ -190,7 +189,6 @@ func (d *Depot) finish(job string, f protocol.StagedFile, p *part) error {
 	return root.Rename(filepath.Join(partDir, filepath.Base(p.name)), to)
 }
 
-// get sends an output of a job.
 func (d *Depot) get(s Stream, q request, g Grant, buffer []byte) error {
 	f, err := find(g.Outputs, q.Path)
 	if err != nil {

@@ -60,7 +60,6 @@ func (d *Depot) strike(g Grant, path string) (left int, tell bool, err error) {
 	return len(t.missing), tell, nil
 }
 
-// forget drops the tally of a job.
 func (d *Depot) forget(job string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

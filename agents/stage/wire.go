@@ -139,7 +139,6 @@ func ask(s Stream, q request) (answer, error) {
 	return hear(s)
 }
 
-// hear reads an answer.
 func hear(s Stream) (answer, error) {
 	var a answer
 	if err := readHead(s, &a, idleTime); err != nil {

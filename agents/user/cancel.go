@@ -35,7 +35,6 @@ type cancels struct {
 	by    map[cancelKey]*cancellation
 }
 
-// cancelKey names one unit of one purchase.
 type cancelKey struct {
 	purchase string
 	unit     int

@@ -30,7 +30,6 @@ type failures struct {
 	owed []owed
 }
 
-// failing is the row of a seller.
 type failing struct {
 	Count int       `json:"count"`
 	At    time.Time `json:"at"` // of the last failure

@@ -208,7 +208,6 @@ func (js *jobs) launch(now time.Time, j *job) protocol.Output {
 	return js.runs.drive(now, x, true).Join(protocol.Output{Send: stop})
 }
 
-// wake asks the homes that are due.
 func (js *jobs) wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range slices.Sorted(maps.Keys(js.by)) {

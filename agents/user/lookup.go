@@ -107,7 +107,6 @@ func whereabouts(self protocol.AgentID, list []message.Record) protocol.Message 
 	}
 }
 
-// restoreList reads the last shortlist.
 func (r *purchases) restoreList(t protocol.Tables, now time.Time) (protocol.Output, error) {
 	value, err := t.Get(TableShortlist, shortlistKey)
 	if err != nil || value == nil {

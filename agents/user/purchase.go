@@ -121,7 +121,6 @@ func (p *purchase) tariffs() func(it protocol.Item) protocol.Tariff {
 	}
 }
 
-// showOffers makes the chosen offers the units of the purchase.
 func (p *purchase) showOffers(chosen []protocol.Bid) {
 	p.row.Units = p.row.Units[:0]
 	p.row.Total = 0

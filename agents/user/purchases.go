@@ -94,7 +94,6 @@ func (r *purchases) add(p *purchase) {
 	r.order = append(r.order, p.row.ID)
 }
 
-// used reports whether an order has had this ID.
 func (r *purchases) used(id string) bool { return r.by[id] != nil || r.ended[id] }
 
 // end remembers that a purchase is over.
@@ -304,7 +303,6 @@ func (r *purchases) approval(now time.Time, a message.Approval) protocol.Output 
 	return r.vote(now, p, p.buyer.Result().Bids)
 }
 
-// vote asks the chosen sellers to hold.
 func (r *purchases) vote(now time.Time, p *purchase, chosen []protocol.Bid) protocol.Output {
 	p.row.State = StateVoting
 	out := p.report("voting")

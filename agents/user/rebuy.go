@@ -147,7 +147,6 @@ func (r *rebuys) plan(l *rebuy) string {
 	return ""
 }
 
-// wake gives the orders whose time has come.
 func (r *rebuys) wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range slices.Sorted(maps.Keys(r.by)) {

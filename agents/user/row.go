@@ -177,7 +177,6 @@ func (r Row) Signed(bundle []byte) (message.Purchase, error) {
 	return r.View(), nil
 }
 
-// showBundle makes a signed contract the units of a purchase.
 func (p *Purchase) showBundle(id protocol.ContractID, b protocol.Bundle) {
 	offered := map[int]Unit{}
 	for _, u := range p.Units {

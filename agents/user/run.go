@@ -52,7 +52,6 @@ func passing(s message.LaunchStatus) bool {
 
 func begun(s message.LaunchStage) bool { return rank(s) >= rank(message.StageSubmitting) }
 
-// rank orders the stages of a launch.
 func rank(s message.LaunchStage) int {
 	return slices.Index([]message.LaunchStage{
 		message.StageAsked, message.StageStaging, message.StageGathering, message.StageReady, message.StageSubmitting,

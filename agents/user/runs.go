@@ -33,7 +33,6 @@ func (r *runs) begin(now time.Time, row *Row) protocol.Output {
 // over are given up.
 const maxRuns = 1 << 14
 
-// launch begins a program.
 func (r *runs) launch(now time.Time, v message.Run) protocol.Output {
 	var out protocol.Output
 	if len(r.by) >= maxRuns {
@@ -119,7 +118,6 @@ func (r *runs) endWhole(now time.Time, x *run) protocol.Output {
 	return r.end(now, x)
 }
 
-// end kills what is left of a run.
 func (r *runs) end(now time.Time, x *run) protocol.Output {
 	x.view.Killing = true
 	x.hurry(now)
@@ -237,7 +235,6 @@ func (r *runs) stageFault(now time.Time, f message.StageFault) protocol.Output {
 	return protocol.Output{}
 }
 
-// wake asks the sites that are due.
 func (r *runs) wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range slices.Sorted(maps.Keys(r.by)) {

@@ -83,7 +83,6 @@ func (r *Role) sweepBought(now time.Time, row *Row) protocol.Output {
 	return r.sweeps.Bought(now, leaseOf(row))
 }
 
-// leaseOf is a purchase as a lease.
 func leaseOf(row *Row) sweeper.Bought {
 	b := sweeper.Bought{ID: row.ID, Why: row.Why, Poor: row.Void == protocol.CodeFunds}
 	if row.Settled && len(row.Units) == 1 {

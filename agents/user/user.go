@@ -56,7 +56,6 @@ type Config struct {
 	AskUsage bool
 }
 
-// withDefaults is the Config with its defaults filled in.
 func (cfg Config) withDefaults() Config {
 	cfg.Hold = cmp.Or(cfg.Hold, protocol.DefaultHold)
 	cfg.Settle = cmp.Or(cfg.Settle, protocol.DefaultSettle)

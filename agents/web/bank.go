@@ -108,7 +108,6 @@ func (s bankPages) headFacts(ctx context.Context) ([]fact, error) {
 	return []fact{{"Entries in the log", txt(fmt.Sprint(h.Size))}, {"Root hash", txt(h.Root)}, {"Signed", moment(h.Time)}}, nil
 }
 
-// audit recomputes every balance and sum.
 func (s bankPages) audit(ctx context.Context, _ *http.Request) (view, error) {
 	a, err := ask(ctx, s.Server, control.Audit, control.AuditCall{})
 	n := &note{Kind: "good", Text: fmt.Sprintf("The books balance: %d entries of %s were recomputed at %s.", a.Entries, words.Plural(a.Accounts, "account"), words.Timestamp(s.cfg.Now()))}

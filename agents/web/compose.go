@@ -43,14 +43,12 @@ var inputs = []struct {
 	{compose.Name, "Name", "for you"},
 }
 
-// composed is a form that was read.
 type composed struct {
 	doc     rfql.Document
 	options message.Options
 	faults  []string
 }
 
-// read reads the form of a request.
 func (s *Server) read(form url.Values) (c composed) {
 	now := s.cfg.Now()
 	objective, err := protocol.ParseObjective(cmp.Or(form.Get("optimize"), "cost-time"))
@@ -105,7 +103,6 @@ func (c composed) fault(before string, err error) composed {
 	return c
 }
 
-// err is the faults as an error.
 func (c composed) err() error {
 	if len(c.faults) == 0 {
 		return nil
@@ -323,7 +320,6 @@ func (s userPages) relax(ctx context.Context, form url.Values) (string, error) {
 	return s.order(ctx, form.Get("next"), doc, o.Options, o.Program)
 }
 
-// relaxed is a document with a change.
 func relaxed(text string, r message.Relaxation, now time.Time) (doc rfql.Document, err error) {
 	draft, _, err := rfql.Read([]byte(text))
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"ramp/protocol/message"
 )
 
-// jobs lists the jobs that were offered to federations.
 func (s userPages) jobs(ctx context.Context, r *http.Request) (view, error) {
 	list, err := ask(ctx, s.Server, control.Jobs, listCall(r))
 	t := &table{
@@ -50,7 +49,6 @@ func seconds(s float64) string {
 	return span(time.Duration(s * float64(time.Second)))
 }
 
-// job shows a job with its auctions.
 func (s userPages) job(ctx context.Context, r *http.Request) (view, error) {
 	v, err := ask(ctx, s.Server, control.JobShow, control.IDCall{ID: r.PathValue("id")})
 	if err != nil {
@@ -100,7 +98,6 @@ func victimWords(list []message.Victims) string {
 	return words.OrDash(strings.Join(parts, ", "))
 }
 
-// queue shows the jobs of a federation at a site.
 func (s sitePages) queue(ctx context.Context, _ *http.Request) (view, error) {
 	v := view{Title: "Federation", Every: true, On: siteEvents}
 	q, err := ask(ctx, s.Server, control.FederationQueue, control.None{})

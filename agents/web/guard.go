@@ -34,7 +34,6 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// fault is a refused request.
 type fault struct {
 	status int
 	what   string // what is wrong
@@ -61,7 +60,6 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) *fault {
 	return nil
 }
 
-// readForm reads a small form.
 func (s *Server) readForm(w http.ResponseWriter, r *http.Request) *fault {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return &fault{http.StatusForbidden, "The request comes from a page of another site, so nothing was done.", "If you did not mean to do anything here, close that page."}

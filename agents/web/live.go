@@ -131,7 +131,6 @@ func (l *live) setAway() {
 	}
 }
 
-// event tells the pages that an event changes.
 func (l *live) event(e control.Event) {
 	if e.Kind == control.EventGap {
 		l.tell(eventFresh)

@@ -85,7 +85,6 @@ func (s sessions) begin(token string) (cookie string, ok bool) {
 	return cookie, true
 }
 
-// has reports whether a request belongs to a session.
 func (s sessions) has(r *http.Request) bool {
 	c, err := r.Cookie(s.cookie)
 	if err != nil {
@@ -103,7 +102,6 @@ func (s sessions) has(r *http.Request) bool {
 	return true
 }
 
-// end forgets a session.
 func (s sessions) end(r *http.Request) {
 	if c, err := r.Cookie(s.cookie); err == nil {
 		s.mu.Lock()

@@ -109,13 +109,11 @@ func (s *Server) notLoggedIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.path("/login"), http.StatusSeeOther)
 }
 
-// page answers a GET with a view.
 func (s *Server) page(mux *http.ServeMux, pattern string, f viewer) { s.view(mux, "GET "+pattern, f) }
 
 // part answers a form with a fragment of the page that it is on.
 func (s *Server) part(mux *http.ServeMux, pattern string, f viewer) { s.view(mux, "POST "+pattern, f) }
 
-// viewer makes the view of a page or of a part of one.
 type viewer = func(ctx context.Context, r *http.Request) (view, error)
 
 func (s *Server) view(mux *http.ServeMux, pattern string, f viewer) {
@@ -161,7 +159,6 @@ func ask[Q, A any](ctx context.Context, s *Server, call control.Endpoint[Q, A], 
 	return a, err
 }
 
-// tell makes a call without an answer.
 func tell[Q, A any](ctx context.Context, s *Server, call control.Endpoint[Q, A], q Q) error {
 	if err := allowed(call.Call); err != nil {
 		return err

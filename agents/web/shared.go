@@ -22,7 +22,6 @@ type page struct {
 	of     string        // the purchase that these are about; empty: any
 }
 
-// send sends a page.
 func (p page) send(w http.ResponseWriter, r *http.Request) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

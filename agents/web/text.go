@@ -52,7 +52,6 @@ func sentence(s string) string {
 
 func zoneWords(now time.Time) string { zone, _ := now.Local().Zone(); return zone }
 
-// money is an amount with its currency.
 func money(c protocol.Credits, currency string) string {
 	return strings.TrimSpace(c.Cents() + " " + currency)
 }
@@ -61,7 +60,6 @@ func moment(t time.Time) cell { return cell{Text: words.Timestamp(t), Whole: tru
 
 func minute(t time.Time) cell { return cell{Text: words.ClockTime(t), Whole: true} }
 
-// slot is a span of time in a table.
 func slot(start, end time.Time) cell {
 	if start.IsZero() {
 		return txt("-")
@@ -88,7 +86,6 @@ var stateKinds = map[string]string{
 	"failed": "bad", "void": "bad", "interrupted": "bad", "cancelled": "bad", "killed": "bad", "broken": "bad", "lost": "bad", "disputed": "bad", "down": "bad", "drained": "bad", "paused": "bad",
 }
 
-// state is the state of something.
 func state(s string) cell {
 	kind := cmp.Or(stateKinds[s], "going")
 	return cell{Text: s, State: kind}

@@ -128,7 +128,6 @@ func (s userPages) cancel(ctx context.Context, form url.Values) (string, error) 
 	return purchasePath(q.ID), err
 }
 
-// usage agrees to a usage record or disputes it.
 func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
 	unit, err := intOf(form, "unit", 0)
 	if err != nil {

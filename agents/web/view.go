@@ -16,7 +16,6 @@ import (
 	"ramp/agents/exit"
 )
 
-// view is a page.
 type view struct {
 	Title  string
 	Bare   bool     // without navigation
@@ -55,7 +54,6 @@ type note struct {
 	Help string
 }
 
-// fact is a name with its value.
 type fact struct {
 	Name  string
 	Value cell
@@ -95,7 +93,6 @@ func heads(names ...string) []head {
 	return list
 }
 
-// cell is a value in a table.
 type cell struct {
 	Text  string
 	Href  string
@@ -176,12 +173,10 @@ type pageData struct {
 	Command, Zone string
 }
 
-// show sends a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 	s.draw(r, status, v).send(w, r)
 }
 
-// draw makes a page of a view.
 func (s *Server) draw(r *http.Request, status int, v view) page {
 	d := pageData{
 		view: v, root: root(s.cfg.Prefix), Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()),
@@ -203,7 +198,6 @@ func (s *Server) draw(r *http.Request, status int, v view) page {
 
 var kindWords = map[control.Kind]string{control.User: "user agent", control.Resource: "site", control.Bank: "bank"}
 
-// refuse answers a request that the guard refused.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
 	if r.Method == http.MethodPost {
 		w.Header().Set("Connection", "close") // its body is not read
@@ -211,12 +205,10 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
 	s.show(w, r, f.status, view{Title: "Refused", Bare: true, Blocks: []block{{Note: &note{"bad", f.what, f.help}, Links: []link{{"First page", "/"}}}}})
 }
 
-// fail answers with an error of the agent.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.failure(r, err).send(w, r)
 }
 
-// failure is a page with an error of the agent.
 func (s *Server) failure(r *http.Request, err error) page {
 	status, title := http.StatusUnprocessableEntity, "That did not work"
 	_, hint := exit.Of(err)

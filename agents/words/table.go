@@ -108,7 +108,6 @@ func grid(rows [][]string, most int, fit func(cell string, width int) []string) 
 	return out
 }
 
-// gridLine is one of the lines of a row.
 func gridLine(cells [][]string, widths []int, n int) string {
 	var b strings.Builder
 	for k, lines := range cells {

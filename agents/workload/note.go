@@ -60,7 +60,6 @@ func (k Kind) text() string {
 	}[k]
 }
 
-// notes counts oddities.
 type notes map[Kind]*Note
 
 func (n notes) add(k Kind, line int32) {
@@ -170,7 +169,6 @@ func (n notes) job(j *Job, line int32, capacity int64) {
 	}
 }
 
-// ran checks a job that ran.
 func (n notes) ran(j *Job, line int32) {
 	if j.Procs <= 0 {
 		n.add(NoAllocation, line)

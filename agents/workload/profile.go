@@ -172,7 +172,6 @@ func (p *Profile) Forget(t int64) {
 	b.recount()
 }
 
-// locate finds the step that holds at t.
 func (p *Profile) locate(t int64) (i, j int) {
 	i = sort.Search(len(p.blocks), func(i int) bool { return p.blocks[i].steps[0].At > t }) - 1
 	if i < 0 {

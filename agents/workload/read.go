@@ -15,7 +15,6 @@ import (
 // log in the Standard Workload Format.
 var ErrFormat = errors.New("not a workload log")
 
-// fields is the number of fields of a job line.
 const fields = 18
 
 // fieldName names a wrong field, from 0, in errors.

@@ -130,7 +130,6 @@ func (s *scheduler) start(t task, at int64) {
 	}
 }
 
-// runner is a running job.
 type runner struct {
 	task
 	end      int64 // real

@@ -54,7 +54,6 @@ func Slice(l *Log, c Cut) (*Log, error) {
 	return out, nil
 }
 
-// keep returns the jobs of the cut.
 func (c Cut) keep(l *Log) []Job {
 	var kept []Job
 	first, met := map[int32]bool{}, 0 // of swapped jobs: whether the first line was kept
@@ -76,7 +75,6 @@ func (c Cut) keep(l *Log) []Job {
 	return kept
 }
 
-// covers reports whether a job is in the window.
 func (c Cut) covers(j *Job) bool {
 	if j.Submit < 0 {
 		return c.From == 0 && c.To == Forever
@@ -84,7 +82,6 @@ func (c Cut) covers(j *Job) bool {
 	return j.Submit >= c.From && j.Submit < c.To
 }
 
-// recount corrects the headers.
 func (l *Log) recount(before, capacity int, c Cut) {
 	for _, key := range []string{"MaxJobs", "MaxRecords"} {
 		if _, told := l.Header(key); told {
@@ -97,7 +94,6 @@ func (l *Log) recount(before, capacity int, c Cut) {
 	l.Comments = append(l.Comments, fmt.Sprintf(" Note: a slice: %d of %d jobs, %s", len(l.Jobs), before, c.words()))
 }
 
-// words describes the cut for people.
 func (c Cut) words() string {
 	s := fmt.Sprintf("submitted from second %d on", c.From)
 	if c.To != Forever {

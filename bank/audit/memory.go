@@ -33,7 +33,6 @@ type Seen struct {
 	DER []byte
 }
 
-// memoryFile is a Memory as it is stored.
 type memoryFile struct {
 	Version int         `json:"heads"`
 	Banks   []bankHeads `json:"banks"`

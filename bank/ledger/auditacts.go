@@ -163,7 +163,6 @@ func (a *auditor) order(key string, value []byte) error {
 	return nil
 }
 
-// followOrder compares the key of an order with its entry.
 func (a *auditor) followOrder(e *Entry) {
 	o := a.orders[e.Number]
 	if o == nil {

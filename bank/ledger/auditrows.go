@@ -36,7 +36,6 @@ func (a *auditor) entry(key string, value []byte) error {
 	return nil
 }
 
-// name fills in the accounts of the legs.
 func (a *auditor) name(e *Entry) {
 	for i := range e.Legs {
 		if l := a.lines[e.Legs[i].Line]; l != nil {

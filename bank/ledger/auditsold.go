@@ -39,7 +39,6 @@ func (a *auditor) soldFrom(_ string, value []byte) error {
 	return nil
 }
 
-// settles notes an entry that settled a contract.
 func (s *auditSold) settles(e *Entry) {
 	if e.Kind.decides() && e.Kind != KindVoid && s.begun && e.Number >= s.from {
 		s.settled.add(e.Number)

@@ -40,7 +40,6 @@ func (a *account) line(currency string) *line {
 	return nil
 }
 
-// line is an account's money in one currency.
 type line struct {
 	number    uint32
 	key       string

@@ -13,7 +13,6 @@ type move struct {
 	amount, held protocol.Credits
 }
 
-// change collects the records of one decision.
 type change struct {
 	books *books
 	recs  []protocol.Record

@@ -171,7 +171,6 @@ func (k Kind) hasContract() bool {
 	return false
 }
 
-// decides reports whether an entry of this kind decides a bundle.
 func (k Kind) decides() bool {
 	return k == KindSettle || k == KindVoid || k == KindReserve || k == KindDraw
 }

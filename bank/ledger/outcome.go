@@ -44,12 +44,10 @@ func (o *outcome) refunded(unit int) bool {
 	return slices.ContainsFunc(o.refunds, func(r protocol.Refund) bool { return r.Unit == unit })
 }
 
-// ended reports whether a unit's hold has ended.
 func (o *outcome) ended(unit int) bool {
 	return o.refunded(unit) || slices.ContainsFunc(o.ends, func(e protocol.UnitEnd) bool { return e.Unit == unit })
 }
 
-// lastEntry is the entry that last changed the outcome.
 func (o *outcome) lastEntry() uint64 {
 	last := o.entry
 	if n := len(o.refunds); n > 0 {
@@ -138,7 +136,6 @@ func (oc *outcomes) remember(c *change, k contractKey, o *outcome) {
 	}
 }
 
-// counted counts a new outcome in memory.
 func (oc *outcomes) counted(o *outcome) {
 	if !o.settled {
 		oc.voids.Remember(o.time, o.user)

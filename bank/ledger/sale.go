@@ -73,7 +73,6 @@ func SoldIn(t protocol.Tables, seller protocol.AgentID, ends time.Time) ([]proto
 	return r.list, err
 }
 
-// soldReader is what SoldIn has read.
 type soldReader struct {
 	seller protocol.AgentID
 	ends   time.Time

@@ -203,7 +203,6 @@ func (a *logAuditor) readHeads() {
 	a.report.Heads = len(a.heads)
 }
 
-// replay grows the log from the entries.
 func (a *logAuditor) replay() error {
 	a.tree = audit.NewTree()
 	a.passHeads()
@@ -263,7 +262,6 @@ func (a *logAuditor) compare(s logState, txid uint64) {
 	a.rows(s)
 }
 
-// rows adds up the rows of all tables.
 func (a *logAuditor) rows(s logState) {
 	switch d, err := digestOf(a.tables); {
 	case err != nil:

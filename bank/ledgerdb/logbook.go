@@ -68,7 +68,6 @@ func (b book) Tile(row int, number uint64) ([]byte, error) {
 	return v, nil
 }
 
-// keep stores the tiles that a tree fills.
 func keep(tx *boltfile.Tx) func(t audit.Tile) error {
 	tiles := tx.In(logBucket, tilesBucket)
 	tiles.FillPercent = fullPages

@@ -61,7 +61,6 @@ func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 	})
 }
 
-// enter appends records to the tables and to the log.
 func (db *DB) enter(tx *boltfile.Tx, records []protocol.Record) (*logbook, error) {
 	l := db.log.Load()
 	d := l.digest

@@ -28,7 +28,6 @@ type getRange struct {
 	Limit int64  `json:"limit,string,omitempty"`
 }
 
-// request is one request of a transaction.
 type request struct {
 	Put    *putRow   `json:"request_put,omitempty"`
 	Get    *getRange `json:"request_range,omitempty"`
@@ -49,7 +48,6 @@ func createdAt(key string, revision int64) condition {
 	return condition{Key: []byte(key), Target: "CREATE", Result: "EQUAL", Created: &revision}
 }
 
-// exists is the condition that a key is there.
 func exists(key string) condition {
 	return condition{Key: []byte(key), Target: "CREATE", Result: "GREATER", Created: new(int64)}
 }
@@ -72,7 +70,6 @@ type outcome struct {
 	} `json:"responses"`
 }
 
-// do carries out a transaction.
 func (c *cluster) do(ctx context.Context, wait time.Duration, t transaction) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -28,7 +28,6 @@ const (
 	packed = 1
 )
 
-// header comes before the payload of an entry.
 type header struct {
 	previous [sha256.Size]byte // hash of the entry before it; zeros for the first
 	term     int64             // create revision of the leader's key

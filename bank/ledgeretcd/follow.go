@@ -177,7 +177,6 @@ func (s *Store) apply(ctx context.Context, r pair) error {
 	return nil
 }
 
-// read gathers the parts of an entry.
 func (s *Store) read(ctx context.Context, number uint64, value []byte) (h header, payload []byte, hash [sha256.Size]byte, err error) {
 	h, payload, err = decodeHeader(value)
 	if err != nil {
@@ -207,7 +206,6 @@ func (s *Store) part(ctx context.Context, key string) ([]byte, error) {
 	return rows[0].Value, nil
 }
 
-// restore reads the mirror's position.
 func (s *Store) restore() error {
 	s.next = 1
 	rows := 0

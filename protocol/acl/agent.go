@@ -40,7 +40,6 @@ func (p *parser) several(depth int) ([]AID, error) {
 	return list, nil
 }
 
-// agent takes one agent identifier.
 func (p *parser) agent(depth int) (a AID, err error) {
 	p.space()
 	start := p.pos

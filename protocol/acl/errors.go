@@ -16,7 +16,6 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, byte %d: %s", e.Line, e.Offset, e.Reason)
 }
 
-// fail is the error for a fault at an offset.
 func (p *parser) fail(at int, format string, args ...any) error {
 	at = min(at, len(p.src))
 	line := 1 + bytes.Count(p.src[:at], []byte{'\n'})

@@ -66,7 +66,6 @@ func (p *parser) once(seen map[string]bool) (string, error) {
 	return key, nil
 }
 
-// parameter takes the value of key into m.
 func (p *parser) parameter(m *Message, key string, at int) (err error) {
 	lower := strings.ToLower(key)
 	switch lower {

@@ -230,7 +230,6 @@ func unit16(b []byte) rune {
 	return rune(n)
 }
 
-// member is a key of a JSON object and its raw value.
 type member struct {
 	key   string
 	value json.RawMessage

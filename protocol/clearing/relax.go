@@ -92,7 +92,6 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 	return r
 }
 
-// begin makes the simplex, with this basis if there is one.
 func (r *relaxation) begin(basis *lp.Basis) {
 	rows := len(r.p.Right)
 	r.y, r.price = make([]float64, rows), make([]int64, rows)

@@ -111,7 +111,6 @@ func Readdress(b []byte, to protocol.AgentID) ([]byte, error) {
 	return nil, errors.New("a message without a receiver")
 }
 
-// subject names a message in an error.
 func subject(m protocol.Message) string {
 	kind := "no body"
 	if m.Body != nil {

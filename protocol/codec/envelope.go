@@ -66,7 +66,6 @@ func (c *coder) head(m *protocol.Message, e *wire.Envelope) {
 	c.instant("reply-by", &m.ReplyBy, &e.ReplyBy)
 }
 
-// body copies the body, if there is one.
 func (c *coder) body(m *protocol.Message, e *wire.Envelope) {
 	switch {
 	case c.writes && m.Body != nil:

@@ -71,7 +71,6 @@ func newTable(parts ...[]row) table {
 	return t
 }
 
-// put sets the body of an envelope to one of the row's wire type.
 func (r row) put(e *wire.Envelope, body any) {
 	holder := reflect.New(r.holder)
 	holder.Elem().Field(0).Set(reflect.ValueOf(body))
@@ -82,7 +81,6 @@ func (r row) put(e *wire.Envelope, body any) {
 // times the price.
 func assign[T any](to *T, v any) { *to = v.(T) }
 
-// bodyOf returns the body of an envelope and its row.
 func (t table) bodyOf(e *wire.Envelope) (row, any) {
 	holder := reflect.ValueOf(e.Body).Elem()
 	return t.byHolder[holder.Type()], holder.Field(0).Interface()

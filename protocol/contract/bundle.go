@@ -8,7 +8,6 @@ import (
 	"ramp/protocol"
 )
 
-// bundle is a protocol.Bundle that can be signed.
 type bundle protocol.Bundle
 
 // MaxReservation bounds a reservation's name in bytes.

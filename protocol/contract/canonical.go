@@ -17,7 +17,6 @@ const MaxOctets = 256 << 10
 // usualOctets suffices for a document of one or two units, in bytes.
 const usualOctets = 1 << 10
 
-// document can be signed.
 type document interface {
 	// validate checks the rules that do not depend on signer and time.
 	validate() error

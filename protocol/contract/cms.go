@@ -50,14 +50,12 @@ func (id objectID) String() string {
 	return numbers.String()
 }
 
-// algorithm is a hash and its signature algorithms.
 type algorithm struct {
 	hash               crypto.Hash
 	digest, ecdsa, rsa objectID
 	withECDSA, withRSA x509.SignatureAlgorithm
 }
 
-// algorithms are the accepted ones.
 func algorithms() [3]algorithm {
 	return [...]algorithm{
 		usual(),

@@ -10,7 +10,6 @@ import (
 	"ramp/protocol/identity"
 )
 
-// receipt is a protocol.Receipt that can be signed.
 type receipt protocol.Receipt
 
 // ReceiptVersion is the version of protocol.Receipt that is written and read.

@@ -8,7 +8,6 @@ import (
 	"ramp/protocol"
 )
 
-// first returns the first error of checks.
 func first(checks ...func() error) error {
 	for _, check := range checks {
 		if err := check(); err != nil {

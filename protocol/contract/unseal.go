@@ -24,7 +24,6 @@ type sealed struct {
 	head, tail []byte // the members of the SignedData before and after its certificates
 }
 
-// signer is a SignerInfo that was read.
 type signer struct {
 	issuer     []byte // the name, in DER
 	serial     *big.Int

@@ -41,7 +41,6 @@ func (w *writer) octets(tag byte, content []byte) {
 	w.head(tag, len(content))
 }
 
-// head writes a tag and a length.
 func (w *writer) head(tag byte, length int) {
 	b := [5]byte{4: byte(length)}
 	at := 4

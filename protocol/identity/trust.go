@@ -288,7 +288,6 @@ func (t *rules) diagnose(certs []*x509.Certificate, at time.Time, cause error) e
 	return fmt.Errorf("subject %q, issuer %q: %w: %w", certs[0].Subject, certs[0].Issuer, ErrForeign, cause)
 }
 
-// issuedBelow reports whether authority signed one of certs.
 func issuedBelow(certs []*x509.Certificate, authority *x509.Certificate) bool {
 	return slices.ContainsFunc(certs, func(c *x509.Certificate) bool {
 		return issuerOf(c, []*x509.Certificate{authority}) != nil

@@ -105,7 +105,6 @@ func (b *Builder) Moving() bool { return b.moving }
 // value and the allowed ones, without the word itself.
 func (b *Builder) Set(w Word, value string) error { return b.set(len(b.units)-1, w, value) }
 
-// set sets a property of a unit.
 func (b *Builder) set(i int, w Word, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%d bytes: want at most %d", len(value), maxValue)
@@ -244,7 +243,6 @@ func (b *Builder) unit(i int) string {
 	return fmt.Sprintf("unit %d: ", i+1)
 }
 
-// missing are the required flags that a unit lacks.
 func missing(u rfql.DraftRequest) []string {
 	var list []string
 	need := func(lacks bool, flag string) {

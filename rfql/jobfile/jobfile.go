@@ -35,7 +35,6 @@ type Job struct {
 	Commands [][]string  // none, one for all units, or one for each
 }
 
-// reader reads one file.
 type reader struct {
 	Nodes
 	keys Keys
@@ -128,7 +127,6 @@ func (r *reader) setting(key, value *yaml.Node) {
 	}
 }
 
-// add appends a setting with one value.
 func (r *reader) add(to []Setting, flag string, key, value *yaml.Node) []Setting {
 	if s, ok := r.Scalar(key, value); ok {
 		return append(to, Setting{flag, s, value.Line})
@@ -136,7 +134,6 @@ func (r *reader) add(to []Setting, flag string, key, value *yaml.Node) []Setting
 	return to
 }
 
-// units reads what each unit changes.
 func (r *reader) units(list *yaml.Node) {
 	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 || len(list.Content) > maxUnits {
 		r.Fault(list, "units: want a list of 1 to %d, each beginning with '-'", maxUnits)

@@ -150,7 +150,6 @@ type reservation struct {
 	Slot slot   `json:"slot"`
 }
 
-// ask runs the program.
 func (s *script) ask(now time.Time, r request) (answer, error) {
 	r.Now = now.Unix()
 	in, err := json.Marshal(r)
@@ -168,7 +167,6 @@ func (s *script) ask(now time.Time, r request) (answer, error) {
 	return a, nil
 }
 
-// readAnswer checks an answer.
 func readAnswer(out []byte) (answer, error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return answer{}, errors.New("it printed nothing")

@@ -20,7 +20,6 @@ const (
 // maxUsed bounds the usage that a program reports, in seconds: 31 years.
 const maxUsed = 1_000_000_000
 
-// submission describes a job to the program.
 type submission struct {
 	ID          string   `json:"id"`
 	Reservation string   `json:"reservation"` // in which it runs
@@ -31,7 +30,6 @@ type submission struct {
 	Dir         string   `json:"dir"`         // of the job's files
 }
 
-// entry is the program's report on a job.
 type entry struct {
 	ID    string `json:"id"`
 	State string `json:"state"` // waiting, running, suspended, exited, cancelled, expired or lost

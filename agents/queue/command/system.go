@@ -14,7 +14,6 @@ import (
 // maxSecond bounds the times in an answer: the year 9999.
 const maxSecond = 253402300799
 
-// slot checks a slot in an answer.
 func (s slot) slot() (protocol.Slot, error) {
 	if s.Start < 0 || s.End > maxSecond {
 		return protocol.Slot{}, fmt.Errorf("a slot from %d to %d: want Unix seconds", s.Start, s.End)
@@ -38,7 +37,6 @@ func (s *script) Find(now time.Time, id string) (protocol.Slot, string, *protoco
 	return s.slot(now, request{Do: "find", ID: id})
 }
 
-// slot sends a request about one slot.
 func (s *script) slot(now time.Time, r request) (protocol.Slot, string, *protocol.Reason) {
 	a, err := s.ask(now, r)
 	if err == nil && a.OK && a.Slot == nil {
@@ -75,7 +73,6 @@ func (s *script) Release(now time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-// read asks for the state.
 func (s *script) read(now time.Time) (message.QueueChanged, error) {
 	a, err := s.ask(now, request{Do: "state"})
 	if err == nil && !a.OK {
@@ -91,7 +88,6 @@ func (s *script) read(now time.Time) (message.QueueChanged, error) {
 	return q, nil
 }
 
-// state checks a state in an answer.
 func (a answer) state(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: a.Capacity}
 	for _, r := range a.Running {

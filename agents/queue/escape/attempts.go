@@ -145,7 +145,6 @@ func runs(attr *syscall.SysProcAttr) error {
 	return cmd.Run()
 }
 
-// kernel are the attempts on the kernel.
 func kernel() attempts {
 	all := attempts{
 		"mount a file system": func() error {

@@ -54,7 +54,6 @@ const (
 	patience   = time.Minute // for the end of a job beyond its slot
 )
 
-// bench is a driver at work.
 type bench struct {
 	ctx     context.Context //nolint:containedctx // of one Run
 	site    Site
@@ -231,7 +230,6 @@ func (b *bench) send(body protocol.Body) {
 	b.driver.Send(protocol.Message{Performative: protocol.Request, Sender: b.site.Agent, Protocol: protocol.ProtocolQueue, Body: body})
 }
 
-// await is the next message that is wanted.
 func await[B protocol.Body](b *bench, wanted func(B) bool) (none B, err error) {
 	late := time.NewTimer(slotLength + patience)
 	defer late.Stop()
@@ -290,7 +288,6 @@ func (b *bench) begin(name string, room int64, files map[string]string, argv ...
 	return job, err
 }
 
-// end waits until a job is over.
 func (b *bench) end(job message.Job) (protocol.JobStatus, error) {
 	b.send(message.JobQuery{Job: job})
 	m, err := await(b, func(m message.JobChanged) bool { return m.ID == job.ID && m.Status.State.Over() })

@@ -69,7 +69,6 @@ func (k *keeper) watchMemory() {
 	}
 }
 
-// fail kills the job for a reason.
 func (k *keeper) fail(why string) {
 	k.status.Note = cmp.Or(k.status.Note, "killed: "+why)
 	signalAll(k.job.Dir, unix.SIGKILL, 0)

@@ -25,7 +25,6 @@ const (
 	keeperLog  = "log"
 )
 
-// spec is a job as its keeper reads it.
 type spec struct {
 	Job  message.Job `json:"job"`
 	Plan plan        `json:"plan"`
@@ -193,7 +192,6 @@ func (c *cores) takeBack(job message.Job) error {
 	return errors.Join(sp.Plan.cleanUp(job), lock.Close())
 }
 
-// keeperLives reports whether a keeper holds the lock of a job.
 func keeperLives(job message.Job) (bool, error) {
 	lock, err := tryLock(control(job, lockFileOf))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -215,7 +215,6 @@ func (k *keeper) look(now time.Time) {
 	k.watchDisk(now)
 }
 
-// next is when something is due.
 func (k *keeper) next() time.Time {
 	if !k.killAt.IsZero() {
 		return k.killAt
@@ -272,7 +271,6 @@ func (k *keeper) monitor() int {
 	return k.process.Pid
 }
 
-// obey carries out a signal.
 func (k *keeper) obey(s os.Signal) {
 	switch {
 	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
@@ -320,7 +318,6 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 	return k.conclude()
 }
 
-// cleanUp gives the uid back.
 func (k *keeper) cleanUp() {
 	if err := k.plan.cleanUp(k.job); err != nil {
 		fmt.Fprintln(os.Stderr, "clean up:", err)

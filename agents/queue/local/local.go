@@ -49,7 +49,6 @@ const (
 	pollPeriod = 2 * time.Second
 )
 
-// claim is one sold slot.
 type claim struct {
 	ID    string           `json:"id"`
 	Agent protocol.AgentID `json:"agent"`
@@ -207,7 +206,6 @@ func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-// look reads the current claims.
 func (c *cores) look() error {
 	return c.locked(func(*[]claim) (bool, error) { return false, nil })
 }

@@ -136,7 +136,6 @@ func fairShare(cores, machine, sum, looks int) int64 {
 	return min(full, full*int64(machine*looks)/wanted)
 }
 
-// family returns a process and its descendants.
 func family(all map[int]process, root int) map[int]bool {
 	list := map[int]bool{root: true}
 	for grown := true; grown; {

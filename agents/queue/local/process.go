@@ -258,7 +258,6 @@ func killAll(ours func(pid int) bool) error {
 	return errors.New("some processes of the job do not end")
 }
 
-// process is one process of this machine.
 type process struct {
 	parent   int
 	dead     bool          // and not waited for yet
@@ -269,7 +268,6 @@ type process struct {
 	resident int64         // bytes
 }
 
-// processes lists the processes of this machine.
 func processes() map[int]process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -288,7 +286,6 @@ func processes() map[int]process {
 	return all
 }
 
-// readProcess reads a process by number.
 func readProcess(pid int) (process, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

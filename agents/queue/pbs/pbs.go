@@ -113,7 +113,6 @@ func (b *batch) run(name string, args ...string) ([]byte, error) {
 	return b.program.Run(nil, name, args...)
 }
 
-// reservations lists all reservations of the server.
 func (b *batch) reservations() ([]reservation, error) {
 	out, err := b.run("pbs_rstat", "-F")
 	if err != nil {

@@ -214,7 +214,6 @@ func readJobs(b []byte) ([]job, error) {
 // endless is the assumed length of a job without a wall time.
 const endless = 365 * 24 * time.Hour
 
-// wall is the requested time of a job.
 func (j job) wall() time.Duration {
 	d, ok := clock(j.Needs.Wall)
 	if !ok {
@@ -266,7 +265,6 @@ func instant(s text) time.Time {
 	return t
 }
 
-// end is the assumed end of a running job.
 func (j job) end(now time.Time) time.Time {
 	start, err := time.Parse(stamp, string(j.Start))
 	if err != nil {

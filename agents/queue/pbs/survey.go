@@ -32,7 +32,6 @@ func Survey(cfg Config) (Site, error) {
 	return readSite(out)
 }
 
-// surveyed is a node in a survey.
 type surveyed struct {
 	State     text `json:"state"`
 	Resources struct {

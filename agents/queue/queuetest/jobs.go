@@ -119,7 +119,6 @@ func (w *worksite) refusal(id string) protocol.Reason {
 	return r.Reason
 }
 
-// next is the next message about a job.
 func (w *worksite) next(id string) protocol.Body {
 	w.Helper()
 	limit := time.After(2 * patience)
@@ -156,7 +155,6 @@ func (w *worksite) until(id string, states ...protocol.JobState) protocol.JobSta
 	}
 }
 
-// over is the last status of a job.
 func (w *worksite) over(id string) protocol.JobStatus {
 	w.Helper()
 	return w.until(id, protocol.JobExited, protocol.JobKilled, protocol.JobExpired, protocol.JobLost)

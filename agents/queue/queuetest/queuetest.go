@@ -25,7 +25,6 @@ type Open func(tb testing.TB, dir string) queue.Driver
 // patience bounds the wait for an answer, so that a lost one fails the test.
 const patience = 20 * time.Second
 
-// bench is a driver at work.
 type bench struct {
 	testing.TB
 	driver   queue.Driver

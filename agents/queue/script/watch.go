@@ -56,7 +56,6 @@ type Watch struct {
 	ends        map[string]ended // that are not recorded yet
 }
 
-// ended is the end of a job.
 type ended struct {
 	job    message.Job
 	status protocol.JobStatus

@@ -34,7 +34,6 @@ func (c cluster) accounted(a asked, users []string) ([]stretch, error) {
 	return readLedger(b, a)
 }
 
-// asked is a slot to look up in the accounting.
 type asked struct {
 	name    string // of the reservation
 	slot    protocol.Slot

@@ -57,7 +57,6 @@ func fieldsOf(b []byte) map[string]string {
 	return f
 }
 
-// readMemory reads how Slurm counts memory.
 func readMemory(b []byte) (memory, error) {
 	f := fieldsOf(b)
 	if f["SelectTypeParameters"] == "" {

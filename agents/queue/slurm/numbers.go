@@ -76,7 +76,6 @@ func (w *words) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// has reports whether one of the words is among those.
 func (w words) has(those ...string) bool {
 	return slices.ContainsFunc(w, func(x string) bool { return slices.Contains(those, x) })
 }

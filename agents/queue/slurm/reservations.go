@@ -14,7 +14,6 @@ import (
 // maxReservations bounds the reservations of a cluster.
 const maxReservations = 1 << 16
 
-// reservation is any reservation of the cluster.
 type reservation struct {
 	name      string
 	slot      protocol.Slot // Cores as granted, not as requested

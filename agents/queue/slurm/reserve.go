@@ -150,7 +150,6 @@ func busy(v *view, slot protocol.Slot) *protocol.Reason {
 	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: fmt.Sprintf("%d cores wanted, %d free", slot.Cores, free)}
 }
 
-// readBack reads a reservation from Slurm.
 func (b *batch) readBack(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	name := b.mark.Name(id)
 	out, err := b.slow.run("scontrol", "-o", "show", "reservation", name)

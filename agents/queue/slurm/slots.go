@@ -126,7 +126,6 @@ func (s *slots) remove(name string) error {
 	return err
 }
 
-// forget drops a reservation that was deleted.
 func (s *slots) forget(name string) {
 	delete(s.ends, name)
 	delete(s.ending, name)

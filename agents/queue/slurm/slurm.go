@@ -133,7 +133,6 @@ func (c Config) Validate() error {
 	return err
 }
 
-// cluster runs Slurm's commands.
 type cluster struct {
 	bin string
 	p   queue.Program
@@ -183,7 +182,6 @@ func list[A any](c cluster, read func([]byte) (A, error), name string, args ...s
 	return all, err
 }
 
-// nodes reads the nodes of a partition.
 func (c cluster) nodes(partition string) ([]node, error) {
 	all, err := list(c, func(b []byte) ([]node, error) { return readNodes("sinfo", b, partition) }, "sinfo", "--json")
 	if err != errAggregated { //nolint:errorlint // never wrapped

@@ -15,7 +15,6 @@ import (
 // maxQueued bounds the waiting jobs in a state; the role plays fewer forward.
 const maxQueued = 4096
 
-// view is the partition at an instant.
 type view struct {
 	at       time.Time
 	capacity int
@@ -47,7 +46,6 @@ type held struct {
 	due   time.Time // when the placeholder must run
 }
 
-// assemble makes a view from Slurm's lists.
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
 	v := &view{at: now, threads: nodes[0].threads(), cpus: mostCPUs(nodes), perCPU: perCPU(nodes), ours: ours}

@@ -50,7 +50,6 @@ func (v *view) uses() []queue.Use {
 	return uses
 }
 
-// pick chooses idle nodes for a slot.
 func (v *view) pick(slot protocol.Slot) ([]string, *protocol.Reason) {
 	each := slot.Cores / slot.Nodes
 	switch {

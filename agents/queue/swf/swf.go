@@ -120,7 +120,6 @@ func (s *machine) second(t time.Time) int64 { return s.state.Base + t.Unix() - s
 
 func (s *machine) after(t time.Time) int64 { return s.second(t.Add(time.Second - 1)) }
 
-// wall converts a second of the log to the wall clock.
 func (s *machine) wall(second int64) time.Time {
 	return time.Unix(second-s.state.Base+s.state.Start.Unix(), 0).UTC()
 }
@@ -225,7 +224,6 @@ func (s *machine) index(id string) int {
 	return slices.IndexFunc(s.state.Reservations, func(r reservation) bool { return r.ID == id })
 }
 
-// forget drops reservations that have ended.
 func (s *machine) forget(now time.Time) {
 	s.state.Reservations = slices.DeleteFunc(s.state.Reservations, func(r reservation) bool { return !r.Slot.End.After(now) })
 }

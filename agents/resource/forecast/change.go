@@ -27,7 +27,6 @@ func (m *memory) add(x int64) {
 	m.squares += y * y
 }
 
-// subtract removes the oldest value.
 func (m *memory) subtract(x int64) {
 	y := scaled(x)
 	m.n--

@@ -65,7 +65,6 @@ func (s *Series) push(x int64) {
 	s.order.insert(x)
 }
 
-// drop forgets the oldest.
 func (s *Series) drop() {
 	oldest := s.recent.pop()
 	s.memory.subtract(oldest)

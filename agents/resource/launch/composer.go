@@ -12,7 +12,6 @@ import (
 // composer writes the messages about launches.
 type composer struct{ cfg Config }
 
-// spec describes a job to the batch system.
 func (c composer) spec(j *job) message.Job {
 	home := ""
 	if len(j.Pool) > 0 { // the next buyer has the account's own
@@ -47,7 +46,6 @@ func (c composer) environment(j *job) []string {
 	return env
 }
 
-// status describes a launch to its buyer.
 func (c composer) status(j *job) message.LaunchStatus {
 	s := message.LaunchStatus{
 		Contract: j.Contract, Unit: j.Unit, ID: j.Launch, Stage: j.Stage, Address: c.cfg.Address, Missing: j.Missing,
@@ -67,7 +65,6 @@ func (c composer) answer(m protocol.Message, p protocol.Performative, j *job) pr
 	return protocol.Output{Send: []protocol.Message{m.Reply(c.cfg.Self, p, c.status(j))}}
 }
 
-// inform sends the buyer the status of a launch.
 func (c composer) inform(j *job) protocol.Output {
 	return c.send(j.User, protocol.Inform, protocol.ProtocolRequest, j.Conversation, c.status(j))
 }

@@ -105,7 +105,6 @@ func whole(re *regexp.Regexp, s string) bool {
 	return at != nil && at[0] == 0 && at[1] == len(s)
 }
 
-// filled adds the defaults.
 func (p Policy) filled() Policy {
 	p.MaxInput = cmp.Or(p.MaxInput, DefaultMaxInput)
 	p.MaxOutput = cmp.Or(p.MaxOutput, DefaultMaxOutput)

@@ -114,7 +114,6 @@ func (s *Site) lost(now time.Time, j *job) protocol.Output {
 	return s.jobs.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
 }
 
-// collected takes the outputs of a job.
 func (s *Site) collected(now time.Time, j *job, c message.Collected) protocol.Output {
 	if j.Stage != message.StageCollecting {
 		return wake(j.due())

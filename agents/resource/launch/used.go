@@ -158,7 +158,6 @@ func (s *Site) stop(j *job) protocol.Output {
 	return s.composer.signal(j, message.SignalKill)
 }
 
-// ends reports whether a job must end.
 func (s *Site) ends(j *job) bool {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	return j.Killed || ok && u.Reported

@@ -84,7 +84,6 @@ func (s *Sweep) free(l *Lease, now time.Duration) time.Duration {
 	return max(now, l.Start)
 }
 
-// measured reports whether any task has succeeded.
 func measured(sites []*site) bool {
 	return slices.ContainsFunc(sites, func(x *site) bool { return x.done > 0 })
 }

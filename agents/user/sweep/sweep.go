@@ -393,7 +393,6 @@ func (s *Sweep) share(x *site, now time.Duration) int {
 	return min(x.buy, int((work/lanes+mean-1)/mean))
 }
 
-// live is the number of leases that are not over.
 func live(sites []*site) int {
 	n := 0
 	for _, x := range sites {
@@ -437,7 +436,6 @@ func up(round, d time.Duration) time.Duration {
 	return (d + round - 1) / round * round
 }
 
-// needs is the time to reserve for a task.
 func (s *Sweep) needs(x *site, task int) time.Duration {
 	if s.Wall == 0 {
 		return (&Resource{Work: x.Work, Time: x.Time}).takes(s.Sizes[task])

@@ -69,7 +69,6 @@ func (s *Sweeps) carryOut(now time.Time, x *live, a sweep.Actions) (out protocol
 	return out
 }
 
-// release gives back what is left of a lease.
 func (s *Sweeps) release(now time.Time, x *live, n int) protocol.Output {
 	out := protocol.Output{Save: []protocol.Record{x.saveLease(n)}}
 	if l := x.leases[n]; l.Contract != "" && now.Before(x.at(x.At(n).End)) {
@@ -111,7 +110,6 @@ func (s *Sweeps) trade(now time.Time, x *live) protocol.Output {
 	return s.agent.Buy(now, order)
 }
 
-// order is the order of a lease.
 func (x *live) order(now time.Time, id string, q rfql.DraftRequest) (message.Buy, error) {
 	doc, err := rfql.Check(rfql.Draft{Objective: protocol.ObjectiveCost, Requests: []rfql.DraftRequest{q}}, now)
 	if err != nil {
@@ -278,7 +276,6 @@ func (s *Sweeps) Ran(now time.Time, r message.Run) protocol.Output {
 	return out.Join(s.fetch(x, i, len(attempts), r))
 }
 
-// ended is how a run has ended.
 func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
 	u := r.Units[0]
 	why = cmp.Or(u.Status.Why, u.Status.Job.Note)

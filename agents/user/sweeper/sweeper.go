@@ -119,7 +119,6 @@ func New(self protocol.AgentID, agent Agent) *Sweeps {
 	return &Sweeps{agent: agent, self: self, by: map[string]*live{}}
 }
 
-// row is a sweep as it is saved.
 type row struct {
 	Order    message.SweepOrder `json:"order"`
 	Plan     plan.Plan          `json:"plan"`
@@ -132,7 +131,6 @@ type row struct {
 	Offers   []sweep.Offer      `json:"offers,omitempty"` // of the last trades
 }
 
-// lease is a lease as it is saved.
 type lease struct {
 	sweep.Lease
 	Contract protocol.ContractID `json:"contract,omitempty"`
@@ -142,7 +140,6 @@ type lease struct {
 	Ended    bool                `json:"ended,omitempty"` // its money is decided
 }
 
-// live is a sweep.
 type live struct {
 	row
 	*sweep.Sweep
@@ -236,7 +233,6 @@ func (s *Sweeps) full() error {
 	return nil
 }
 
-// termsOf are the terms of a plan.
 func termsOf(p plan.Plan, now time.Time) sweep.Terms {
 	t := sweep.Terms{Strategy: p.Strategy, Deadline: p.Deadline, Budget: p.Budget}
 	if !p.DeadlineAt.IsZero() {
@@ -273,7 +269,6 @@ func (s *Sweeps) drop(id string) {
 	s.order = slices.DeleteFunc(s.order, func(x string) bool { return x == id })
 }
 
-// unfinished is the number of sweeps that are not over.
 func (s *Sweeps) unfinished() int {
 	n := 0
 	for _, x := range s.by { // in any order
@@ -284,7 +279,6 @@ func (s *Sweeps) unfinished() int {
 	return n
 }
 
-// forgetOldest makes room for a sweep.
 func (s *Sweeps) forgetOldest() (out protocol.Output) {
 	for len(s.order) > MaxSweeps {
 		i := slices.IndexFunc(s.order, func(id string) bool { return s.by[id].over() })

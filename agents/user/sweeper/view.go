@@ -28,7 +28,6 @@ const (
 // barrenMost trades without a lease end the hope that a site will sell one soon.
 const barrenMost = 3
 
-// state is the state of a sweep in one word.
 func (x *live) state(now time.Time) string {
 	done, failed := x.Count(sweep.Done), x.Count(sweep.Failed)
 	switch {
@@ -348,7 +347,6 @@ func (s *Sweeps) Ledger(id string) ([]message.SweepEntry, bool) {
 	return list, true
 }
 
-// results is the table of all tasks as CSV.
 func (x *live) results() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

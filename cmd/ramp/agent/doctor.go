@@ -58,7 +58,6 @@ func printDiagnoses(c *cobra.Command, list []doctor.Diagnosis) error {
 	return err
 }
 
-// rowsOf are the rows of a diagnosis.
 func rowsOf(d doctor.Diagnosis) [][]string {
 	var rows [][]string
 	for _, f := range d.Findings {

@@ -28,7 +28,6 @@ import (
 	"ramp/protocol"
 )
 
-// agentStatus is the status of one agent on this machine.
 type agentStatus struct {
 	Dir       string              `json:"dir"`
 	Kind      string              `json:"kind"`
@@ -121,7 +120,6 @@ func noAgents(dir string) error {
 	return exit.Fail(exit.Usage, "'ramp user init --join INVITATION' joins a market; 'ramp demo --keep' makes one", "no agent in %s", dir)
 }
 
-// statusOf is the status of the agent in a directory.
 func statusOf(ctx context.Context, dir string) agentStatus {
 	s := agentStatus{Dir: dir, Health: healthIdle}
 	bad := func(err error) agentStatus {
@@ -228,7 +226,6 @@ func printAgents(c *cobra.Command, list []agentStatus) error {
 	})
 }
 
-// rows are the status as a table.
 func (s agentStatus) rows() [][]string {
 	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
 	if !s.NotAfter.IsZero() {

@@ -82,7 +82,6 @@ most 1125899906.842624.`,
 	return c
 }
 
-// newBankStanding makes a command that changes the standing of an account.
 func newBankStanding(verb, standing, short string) *cobra.Command {
 	q := control.StandingCall{Standing: standing}
 	c := &cobra.Command{

@@ -67,7 +67,6 @@ func showBank[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, rows
 	return cli.ShowTable(c, a, rows(a))
 }
 
-// askBank makes one call to the bank.
 func askBank[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, a *A) error {
 	return cli.Ask(c, cli.OpenBank, call, q, a)
 }

@@ -66,7 +66,6 @@ func writePreamble(c *cobra.Command) (*bankbooks.Names, error) {
 	return bankbooks.Preamble(cli.Stdout(c), cred.ID, cfg.Bank.Currencies)
 }
 
-// export gets the entries page by page and writes them.
 func export(c *cobra.Command, agent *control.Client, after uint64, write func(io.Writer, control.EntryView) error) error {
 	out := bufio.NewWriter(cli.Stdout(c))
 	for {

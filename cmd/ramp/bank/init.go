@@ -39,7 +39,6 @@ type founding struct {
 	invite                       inviteFlags
 }
 
-// initAnswer is what init made, in JSON.
 type initAnswer struct {
 	Bank     protocol.AgentID     `json:"bank"`
 	Dir      string               `json:"dir"`
@@ -102,7 +101,6 @@ continues where it was interrupted.`,
 // initUses is how many newcomers the first invitation admits.
 const initUses = 10
 
-// words describe what was made.
 func (f founding) words(c *cobra.Command, a initAnswer) string {
 	next := "\n  next: " + cli.Self() + " bank serve" + cli.DirWords(c)
 	if a.Again {
@@ -193,7 +191,6 @@ func (f founding) describe(a *initAnswer) error {
 	return nil
 }
 
-// open makes the ledger and the invitation.
 func (f founding) open(c *cobra.Command, call control.InviteCall, a *initAnswer) error {
 	b, err := node.NewBank(c.Context(), filepath.Join(f.dir, config.Name), "", node.CommandLog(cli.Stderr(c)), false)
 	if errors.Is(err, ledgeretcd.ErrLed) {

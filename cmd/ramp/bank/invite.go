@@ -41,7 +41,6 @@ func (f *inviteFlags) register(c *cobra.Command, uses int) {
 	c.Flags().StringArrayVar(&f.addresses, "address", nil, "`ADDR` to join by, instead of the bank's own: /dns4/bank.example.org/tcp/4101; repeatable")
 }
 
-// call checks the flags.
 func (f inviteFlags) call() (q control.InviteCall, err error) {
 	q = control.InviteCall{Uses: f.uses, Currency: f.currency, Market: f.market, Addresses: f.addresses}
 	life, err := compose.Duration(f.expires)

@@ -110,7 +110,6 @@ func periodFields(p bankbooks.Period, amount func(protocol.Credits) string) []st
 	}
 }
 
-// writeReport writes the periods as CSV.
 func writeReport(w io.Writer, list []bankbooks.Currency) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"currency", "from", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "mean_price", "price_core_hour"}}

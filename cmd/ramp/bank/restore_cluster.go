@@ -28,7 +28,6 @@ func (r *restoring) place(dir string, cfg *config.Config, log *slog.Logger) (err
 	return err
 }
 
-// load makes the copy the ledger of the cluster.
 func (r *restoring) load(ctx context.Context) (err error) {
 	hosts := strings.Split(strings.TrimPrefix(r.node.Cfg.Bank.Store, "etcd:"), ",")
 	cfg, err := r.node.ClusterConfig(hosts)
@@ -55,7 +54,6 @@ func (r *restoring) load(ctx context.Context) (err error) {
 	return node.ClusterError(err)
 }
 
-// removed removes a file if it exists.
 func removed(path string) error {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		return err

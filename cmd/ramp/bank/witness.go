@@ -21,7 +21,6 @@ import (
 	"ramp/protocol/identity"
 )
 
-// witness follows the heads of one bank.
 type witness struct {
 	ask    func(ctx context.Context, from uint64) (control.ProofAnswer, error)
 	bank   protocol.AgentID // empty: the first to answer
@@ -187,7 +186,6 @@ func (w *witness) look(ctx context.Context) (held bool, err error) {
 	return w.check(a.Proof)
 }
 
-// newest asks the bank for its newest head.
 func (w *witness) newest(ctx context.Context) (control.ProofAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.stale)
 	defer cancel()

@@ -127,7 +127,6 @@ func signRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.D
 	return cert, join.WriteCertificate(ca, dir, cert)
 }
 
-// readCertificate reads the certificate in a PEM file.
 func readCertificate(path string) (cert *x509.Certificate, file []byte, err error) {
 	if file, err = os.ReadFile(path); err != nil {
 		return nil, nil, exit.Fail(exit.Usage, "", "%w", err)

@@ -116,7 +116,6 @@ func checkLifetime(d time.Duration) error {
 	return nil
 }
 
-// certificateFile is the file for the certificate of a request.
 func certificateFile(request, out string) string {
 	if out != "" {
 		return out

@@ -25,7 +25,6 @@ import (
 	"ramp/protocol/message"
 )
 
-// following shows the progress of one purchase.
 type following struct {
 	c      *cobra.Command
 	agent  *control.Client
@@ -74,7 +73,6 @@ func (f *following) follow(stream func(ctx context.Context, line func(control.Pr
 	return f.last, f.stopped(err)
 }
 
-// line takes one change of the purchase.
 func (f *following) line(line control.ProgressLine) error {
 	if line.Error != "" {
 		return errors.New(line.Error)
@@ -156,7 +154,6 @@ func (f *following) silent() error {
 		f.last.Bank.Name(), ShortID(f.agent, f.last.ID), words.Clock(f.last.Until))
 }
 
-// outcomeHint is the command that shows how a purchase ended.
 func (f *following) outcomeHint() string {
 	return "'ramp user show " + ShortID(f.agent, f.id) + "' shows the outcome"
 }

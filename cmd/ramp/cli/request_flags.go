@@ -145,7 +145,6 @@ func (f *requestFlag) String() string { return "" }
 // Type is the placeholder for its value in the help.
 func (f *requestFlag) Type() string { return requestWords[f.word][0] }
 
-// andFlag begins another unit.
 type andFlag struct{ q *RequestFlags }
 
 // Set begins the unit.

@@ -87,7 +87,6 @@ func WithoutZeros(rows [][]string) [][]string {
 	return out
 }
 
-// lastOf are the last n of a list.
 func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // paint is an SGR code of a terminal.

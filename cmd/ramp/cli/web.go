@@ -19,7 +19,6 @@ import (
 	"ramp/agents/web"
 )
 
-// webFlags are the flags of the command for an agent's pages.
 type webFlags struct {
 	print, socket bool
 	port          int
@@ -86,7 +85,6 @@ func (f webFlags) run(c *cobra.Command, kind, file string) error {
 	return f.serve(c, pages)
 }
 
-// link is what the command prints.
 type webLink struct {
 	URL string `json:"url"`
 }

@@ -6,7 +6,6 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// newRFQLNew prints the document that flags make.
 func newRFQLNew() *cobra.Command {
 	var q cli.RequestFlags
 	var optimize string

@@ -81,7 +81,6 @@ type shownRequest struct {
 	Contract    *shownContract   `json:"contract,omitempty"`
 }
 
-// shownDocument is a document in JSON.
 type shownDocument struct {
 	File      string         `json:"file"`
 	Objective string         `json:"optimize,omitempty"`

@@ -30,7 +30,6 @@ func showContract(c rfql.Contract) *shownContract {
 	}
 }
 
-// rows are a contract as a table.
 func (s *shownContract) rows() [][]string {
 	if s == nil {
 		return nil

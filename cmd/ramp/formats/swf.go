@@ -49,7 +49,6 @@ func readLog(path string) (*workload.Log, workload.Report, error) {
 	return l, r, err
 }
 
-// faultLine is a fault for people.
 func faultLine(path string, f workload.Fault) string {
 	if f.Line == 0 {
 		return path + ": " + f.What

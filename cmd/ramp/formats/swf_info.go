@@ -11,7 +11,6 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// logInfo summarises a log.
 type logInfo struct {
 	File         string  `json:"file"`
 	Computer     string  `json:"computer,omitempty"`
@@ -48,7 +47,6 @@ type logNote struct {
 	Note  string `json:"note"`
 }
 
-// logState is the machine of a log at a second.
 type logState struct {
 	Second  int64   `json:"second"`
 	Running int     `json:"running"`
@@ -83,7 +81,6 @@ go to stderr with their line and how they are treated; docs/WORKLOADS.md has the
 	return c
 }
 
-// infoOf reads and summarises a log.
 func infoOf(path string, at []int64) (logInfo, error) {
 	l, r, err := readLog(path)
 	if err != nil {

@@ -54,7 +54,6 @@ func streams(model func() workload.Model, n int) []workload.Model {
 	return list
 }
 
-// modelsOf are the streams of a model.
 func modelsOf(name string, n int) ([]workload.Model, error) {
 	if n < 1 || n > workload.MaxModels {
 		return nil, fmt.Errorf("--streams %d: want 1..%d", n, workload.MaxModels)

@@ -78,7 +78,6 @@ func validated(path string, most int) (logReport, error) {
 	return v, nil
 }
 
-// print prints a report for people.
 func (r logReport) print(w io.Writer) {
 	verdict := "usable"
 	if !r.Usable {

@@ -40,7 +40,6 @@ type auctionFigures struct {
 	ThreeCommits  float64 `json:"three_commits_median_ms"`
 }
 
-// auctionBench is one run.
 type auctionBench struct {
 	c       *cobra.Command
 	market  demo.Market // the same agents as in the demonstration

@@ -19,7 +19,6 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// webBench is one run.
 type webBench struct {
 	purchases, gets, auctions, tabs int
 	market                          demo.Market

@@ -73,7 +73,6 @@ func hungUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
-// demoRun is one run of the demonstration.
 type demoRun struct {
 	demo.Market
 	c      *cobra.Command
@@ -158,7 +157,6 @@ func (d *demoRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// mode shows the settlement mode, or the federation, of --policy.
 func (d *demoRun) mode(ctx context.Context) error {
 	if d.Logs != "" {
 		return exit.Fail(exit.Usage, "", "--logs and --policy cannot be combined")
@@ -193,7 +191,6 @@ func (d *demoRun) seen() string {
 	return "ramp bank statement NAME --dir " + words.ShellWord(filepath.Join(d.Dir, "bank"))
 }
 
-// buy buys one job and shows its progress.
 func (d *demoRun) buy(ctx context.Context, j demo.Job) error {
 	doc, err := j.Document(time.Now())
 	if err != nil {
@@ -246,7 +243,6 @@ func (d *demoRun) show(w io.Writer, p message.Purchase) {
 	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", p.Total.Cents(), p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
 }
 
-// finish shows the balances and the sum of the ledger.
 func (d *demoRun) finish(ctx context.Context) error {
 	balances, sum, audit, err := d.Books(ctx)
 	if err != nil {

@@ -77,7 +77,6 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	_ = c.RegisterFlagCompletionFunc("faults", cobra.FixedCompletions(words, cobra.ShellCompDirectiveDefault)) // or a file
 }
 
-// market is the market that the flags describe.
 func (f *simFlags) market() (market.Config, error) {
 	cfg := market.Default()
 	if f.seed != "" {

@@ -63,7 +63,6 @@ experiment dbc' runs the published problem for many deadlines and budgets.`,
 	return c
 }
 
-// readFile reads a whole file.
 func readFile[T any](path string, read func(io.Reader) (T, error)) (T, error) {
 	f, err := os.Open(path)
 	if err != nil {

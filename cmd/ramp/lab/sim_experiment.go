@@ -60,7 +60,6 @@ results.`,
 	return c
 }
 
-// experimentNames completes the names of experiments.
 func experimentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	names := []cobra.Completion{"list", "all"}
 	for _, e := range experiment.Experiments() {
@@ -69,14 +68,12 @@ func experimentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// experimentLine is an experiment for 'list'.
 type experimentLine struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
 	Shows  string `json:"shows"`
 }
 
-// settingLine is a setting for 'list'.
 type settingLine struct {
 	Key     string `json:"key"`
 	Default string `json:"default"`
@@ -200,7 +197,6 @@ func (f *experimentFlags) make(c *cobra.Command, lab *experiment.Lab, list []exp
 	return results, nil
 }
 
-// shapeLine is a shape for machines.
 type shapeLine struct {
 	Experiment string `json:"experiment"`
 	Shape      string `json:"shape"`

@@ -81,7 +81,6 @@ func newSimProgress(w io.Writer) *simProgress {
 	return &simProgress{cli.NewProgress(w), now, now}
 }
 
-// share shows how much of the simulated time has passed.
 func (p *simProgress) share(passed, whole time.Duration) {
 	p.say(func() string {
 		return fmt.Sprintf("%s %s of %s simulated, %s", bar(float64(passed)/float64(whole)), passed.Truncate(time.Minute), whole, time.Since(p.begun).Truncate(time.Second))
@@ -105,7 +104,6 @@ func (p *simProgress) say(line func() string) {
 	}
 }
 
-// bar draws a share.
 func bar(share float64) string {
 	const width = 20
 	n := min(width, max(0, int(share*width)))

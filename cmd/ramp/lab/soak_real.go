@@ -59,7 +59,6 @@ faults, not their outcome.`,
 	return c
 }
 
-// run runs the soak and prints the result.
 func (s *soakReal) run(ctx context.Context, c *cobra.Command) error {
 	if err := real.Available(); err != nil {
 		return exit.Fail(exit.Usage, "run it as root on a Linux with TUN devices", "soak-real: %w", err)

@@ -29,7 +29,6 @@ type siteInit struct {
 	joins         siteJoin
 }
 
-// madeAgent is one agent that was made.
 type madeAgent struct {
 	config.Found
 	Dir     string           `json:"dir"`
@@ -40,7 +39,6 @@ type madeAgent struct {
 	Again   bool             `json:"again,omitempty"` // it was made before; its configuration stays
 }
 
-// madeSite is the answer of init.
 type madeSite struct {
 	Driver  string           `json:"driver"`
 	Dir     string           `json:"dir"`

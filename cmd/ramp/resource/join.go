@@ -57,7 +57,6 @@ func (j *siteJoin) read(c *cobra.Command, s *siteInit) error {
 	return nil
 }
 
-// join lets one agent join.
 func (j *siteJoin) join(a *madeAgent, name string, several bool) error {
 	if several && j.cert != "" {
 		return exit.Fail(exit.Usage, "give --partition, and one certificate for each", "--cert is for one agent, and there are several")

@@ -52,7 +52,6 @@ func oneAgent(c *cobra.Command) ([]string, error) {
 	return []string{path}, err
 }
 
-// askResource makes one call to the resource agent.
 func askResource[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, a *A) error {
 	path, err := cli.OneOfFleet(c)
 	if err != nil {

@@ -62,7 +62,6 @@ func showStatus[Q any](c *cobra.Command, call control.Endpoint[Q, message.Resour
 	return cli.AskFleet(c, call, q, printStatus)
 }
 
-// printStatus prints a status for people.
 func printStatus(w io.Writer, s message.ResourceStatus) {
 	rows := append([][]string{{"agent", string(s.Agent)}, {"sales", salesWords(s)}, {"batch system", queueWords(s.Queue)}}, slotRows(s)...)
 	for _, u := range s.Unbought {

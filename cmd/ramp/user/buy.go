@@ -77,7 +77,6 @@ but not with --approve.
 	return c
 }
 
-// buyFlags are the flags of a purchase.
 type buyFlags struct {
 	request      cli.RequestFlags
 	rounds       int
@@ -126,7 +125,6 @@ func (o *buyFlags) registerSpend(c *cobra.Command) {
 	c.Flags().BoolVar(&o.noReplace, "no-replace", false, "do not buy a unit again if its site loses it before the slot begins")
 }
 
-// options checks the flags.
 func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	opt := message.Options{
 		Rounds: o.rounds, RoundLimit: o.roundLimit, NoEarlyClose: o.noEarlyClose, MaxWait: o.maxWait,
@@ -255,7 +253,6 @@ func (o *buyFlags) registerWait(c *cobra.Command) {
 	cli.DurationVar(c.Flags(), &o.wait, "wait", 0, "keep retrying for this long, at most 720h")
 }
 
-// firstID is the ID of the first order.
 func (o buyFlags) firstID() string {
 	if o.id != "" {
 		return o.id
@@ -289,7 +286,6 @@ func requestText(c *cobra.Command, args []string) ([]byte, error) {
 	return words.ReadInput(c.Context(), c.InOrStdin(), args[0], protocol.MaxDocument)
 }
 
-// order makes an order from the flags.
 func (o buyFlags) order(id string) (control.BuyCall, error) {
 	doc, err := o.request.Document(0)
 	if err != nil {
@@ -310,7 +306,6 @@ func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (control.Bu
 		Session: control.Session(), Command: control.CommandKey()}, err
 }
 
-// showPurchase prints a purchase.
 func showPurchase(c *cobra.Command, agent *control.Client, p message.Purchase) error {
 	return cli.Show(c, cli.AsShown(p), func(w io.Writer) { cli.PrintPurchase(w, cli.Shortened(agent, p)) })
 }

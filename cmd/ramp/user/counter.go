@@ -25,7 +25,6 @@ type consent struct {
 	most protocol.Credits // per core-hour, of CPUHourCost and of Pmax; zero accepts nothing
 }
 
-// consent reads the limit from the flags.
 func (o *buyFlags) consent(call control.BuyCall) (consent, error) {
 	if o.acceptCounter == "" {
 		return consent{}, nil

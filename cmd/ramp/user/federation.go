@@ -43,7 +43,6 @@ func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
 	c.Flags().StringVarP(&f.out, "out", "o", "", "with --level: fetch the files that the program leaves to `DIR`, created if missing")
 }
 
-// terms are the terms of a job by its flags.
 func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, err error) {
 	if t.Least, t.Most, err = order.Modules(l.modules); err != nil {
 		return t, exit.Fail(exit.Usage, "", "--modules %w", err)

@@ -27,7 +27,6 @@ func withID(c *cobra.Command, open cli.Opener, find finder, prefix string, do fu
 // finder completes the prefix of an ID.
 type finder func(c *cobra.Command, agent *control.Client, prefix string) (string, error)
 
-// wholePurchase completes the ID of a purchase.
 func wholePurchase(c *cobra.Command, agent *control.Client, word string) (string, error) {
 	return whole(c, agent, control.FindCall{ID: word}, "purchases", "ramp user list")
 }

@@ -85,7 +85,6 @@ func userConfigText(v invitation.Invitation) string {
 	return b.String()
 }
 
-// bootstrapText are the addresses to join by.
 func bootstrapText(v invitation.Invitation) string {
 	var b strings.Builder
 	b.WriteString("# Addresses to join the market by; one that answers is enough.\nbootstrap:\n")
@@ -99,7 +98,6 @@ func bootstrapText(v invitation.Invitation) string {
 // mdnsText is part of generated configurations.
 const mdnsText = "# Find agents on the local network without their addresses, and be found by them.\n# mdns: true\n"
 
-// payText are the banks of an invitation, each with its currencies.
 func payText(v invitation.Invitation) string {
 	var b strings.Builder
 	for _, k := range v.Banks {

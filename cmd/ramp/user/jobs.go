@@ -34,7 +34,6 @@ sites. It does not ask the sites; 'ramp user status ID' does.`,
 	return cli.Watched(c)
 }
 
-// runRows are runs as a table.
 func runRows(list []message.Run, short []string) [][]string {
 	rows := [][]string{{"id", "name", "when (" + words.Zone() + ")", "units", "state", "exit"}}
 	for i, r := range list {
@@ -87,7 +86,6 @@ func newUserStatus() *cobra.Command {
 left, or how it ended. Ends with 5 if a site has not answered within 10 s.`)
 }
 
-// printRun prints a run.
 func printRun(c *cobra.Command, agent *control.Client, run message.Run) error {
 	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "state", "cpu", "files"}}
 	for _, u := range run.Units {
@@ -128,7 +126,6 @@ if its site does not answer.`,
 	return c
 }
 
-// logs prints what one unit of a run has printed.
 func (w *watching) logs(unit int, follow bool) error {
 	if err := control.Run.Ask(w.c.Context(), w.agent, control.RunCall{ID: w.id}, &w.run); err != nil {
 		return err
@@ -224,7 +221,6 @@ func (f filesOf) print(w io.Writer) {
 	}
 }
 
-// fetched fetches the files of a run.
 func fetched(c *cobra.Command, agent *control.Client, id, out string, unit int) (filesOf, error) {
 	f := filesOf{id, []string{}}
 	dir, err := filepath.Abs(out)

@@ -59,7 +59,6 @@ func noteBuy(dir, order, id string) (*pendingBuy, error) {
 	return p, p.write(id)
 }
 
-// write replaces the ID in the note.
 func (p *pendingBuy) write(id string) error {
 	p.id = id
 	err := p.file.Truncate(0)

@@ -258,7 +258,6 @@ func (w *watching) states(ctx context.Context, enough func() bool) error {
 // stagingPace is the least time between two lines about files on their way to a site.
 const stagingPace = time.Second
 
-// showUnit prints the state of a unit if it changed.
 func (w *watching) showUnit(u message.RunUnit) {
 	text := node.UnitWords(u)
 	if w.printed[u.Unit] == text {
@@ -332,7 +331,6 @@ type printedLine struct {
 	control.LogLine
 }
 
-// print prints the output of a unit.
 func (w *watching) print(ctx context.Context, unit int, prefix string, follow bool) error {
 	out, errs := &words.Prefixed{W: cli.Stdout(w.c), Mu: &w.mu, Prefix: prefix}, &words.Prefixed{W: cli.Stderr(w.c), Mu: &w.mu, Prefix: prefix}
 	if cli.WantsJSON(w.c) {

@@ -60,7 +60,6 @@ could not start.`,
 	return c
 }
 
-// readPlan reads a plan, and what flags change of it.
 func readPlan(c *cobra.Command, path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
 	doc, err := words.ReadInput(c.Context(), c.InOrStdin(), path, control.MaxControlBody)
 	if err != nil {
@@ -257,7 +256,6 @@ func watchSweep(c *cobra.Command, agent *control.Client, v message.Sweep) error 
 	return sweepCode(v)
 }
 
-// stoppedWatching is the error of a command that was interrupted.
 func stoppedWatching(agent *control.Client, id string) error {
 	if !agent.Daemon {
 		return exit.Fail(exit.Failed, "'ramp user serve' continues it", "interrupted; the sweep continues once the agent's daemon runs")

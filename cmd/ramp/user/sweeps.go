@@ -130,7 +130,6 @@ func pictureFormat(file string) (func(chart.Sweep, io.Writer) error, error) {
 	return nil, exit.Fail(exit.Usage, "", "--plot %q: want a name that ends with .svg or .png", file)
 }
 
-// plotSweep draws a sweep.
 func plotSweep(c *cobra.Command, v message.Sweep, file string, format func(chart.Sweep, io.Writer) error) error {
 	s := chart.Sweep{Sweep: v, Now: time.Now()}
 	if err := cli.Ask(c, cli.OpenUserServing, control.SweepTasks, byID(v.ID), &s.Tasks); err != nil {

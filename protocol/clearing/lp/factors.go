@@ -138,7 +138,6 @@ func (e *elimination) begin(columns [][]Entry) {
 	slices.SortStableFunc(e.rest, func(x, y int) int { return cmp.Compare(e.left[x], e.left[y]) })
 }
 
-// index fills byRow.
 func (e *elimination) index(columns [][]Entry) {
 	sum := 0
 	for r, n := range e.counts {

@@ -100,7 +100,6 @@ func (s *Simplex) columnOf(v int) []Entry {
 	return s.slacks[v-s.n : v-s.n+1]
 }
 
-// price computes the reduced costs.
 func (s *Simplex) price() {
 	y := s.rho
 	s.Duals(y)

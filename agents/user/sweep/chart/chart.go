@@ -137,7 +137,6 @@ func (a axis) fit(p *plot.Plot, deadline time.Time) {
 	p.X.Min, p.X.Max = 0, a.end*aside
 }
 
-// stroke is how a line is drawn.
 type stroke struct {
 	style  int
 	dashes []vg.Length

@@ -27,7 +27,6 @@ const (
 
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// parameters reads the axes of a plan.
 func (r *reader) parameters(n *yaml.Node) {
 	r.Each(n, "angle: {range: [-45, 45], step: 2.5}", func(key, value *yaml.Node) {
 		switch {
@@ -315,7 +314,6 @@ func (r *reader) zip(n *yaml.Node) {
 	}
 }
 
-// names lists the parameters.
 func (r *reader) names() string {
 	var names []string
 	for _, a := range r.plan.Axes {

@@ -124,7 +124,6 @@ func (p *Plan) Task(i int) Task {
 	return t
 }
 
-// substitution has the values of the task at an index.
 func (p *Plan) substitution(i int) substitution {
 	s := substitution{task: strconv.Itoa(i + 1), axes: p.Axes, values: make([]string, len(p.Axes))}
 	at := make([]int, len(p.Axes))

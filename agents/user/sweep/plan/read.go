@@ -42,7 +42,6 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Faults.In(e.File) }
 
-// reader reads one plan.
 type reader struct {
 	jobfile.Nodes
 	plan      Plan
@@ -78,7 +77,6 @@ func Parse(file string, doc []byte, read func(name string) ([]byte, error)) (*Pl
 	return &r.plan, nil
 }
 
-// document reads a plan in YAML.
 func (r *reader) document(doc []byte) {
 	root, fault := jobfile.Root(doc, "sweep: wing", "parameters and task")
 	if fault != nil {
@@ -111,7 +109,6 @@ func (r *reader) document(doc []byte) {
 	}
 }
 
-// entry is a key with its value.
 type entry struct{ key, value *yaml.Node }
 
 // keys are the entries of a mapping, whose keys are known ones.
@@ -136,7 +133,6 @@ func (r *reader) unknown(key *yaml.Node, known []string) {
 	r.Fault(key, "unknown key %q: want %s%s", jobfile.Clip(key.Value), strings.Join(known, ", "), near)
 }
 
-// key reads a key of the plan.
 func (r *reader) key(key, value *yaml.Node) {
 	p := &r.plan
 	switch key.Value {
@@ -174,7 +170,6 @@ func (r *reader) key(key, value *yaml.Node) {
 	}
 }
 
-// name reads the name of the sweep, or of an application.
 func (r *reader) name(key, value *yaml.Node) string {
 	s, ok := r.Scalar(key, value)
 	if ok && (s == "" || len(s) > protocol.MaxName || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl)) {
@@ -183,7 +178,6 @@ func (r *reader) name(key, value *yaml.Node) string {
 	return s
 }
 
-// whole reads a whole number of a range.
 func (r *reader) whole(label string, n *yaml.Node, least, most int) (int, bool) {
 	v, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > most {
@@ -232,7 +226,6 @@ func (r *reader) equal(key, value *yaml.Node) {
 	r.plan.Equal = int(c / part)
 }
 
-// task reads what each task does.
 func (r *reader) task(n *yaml.Node) {
 	p := &r.plan
 	known := []string{keyCores, keyWall, keyCommand, keyApp, keyParams, keyInputs, keyOutputs, keyDirectory}
@@ -278,7 +271,6 @@ func (r *reader) task(n *yaml.Node) {
 	}
 }
 
-// command reads a program and its arguments.
 func (r *reader) command(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
 		r.Fault(n, "command: want a list such as [./program, \"${angle}\"]; for the shell, [sh, -c, LINE]")
@@ -291,7 +283,6 @@ func (r *reader) command(n *yaml.Node) []string {
 	return words
 }
 
-// params reads the parameters of an application.
 func (r *reader) params(n *yaml.Node) {
 	r.Each(n, "params: {NAME: \"${angle}\"}", func(key, value *yaml.Node) {
 		if key.Value == "" || len(key.Value) > protocol.MaxName {
@@ -329,7 +320,6 @@ func (r *reader) patterns(key string, n *yaml.Node) []string {
 	return words
 }
 
-// strings reads a list of templates.
 func (r *reader) strings(key string, n *yaml.Node) []string {
 	words := r.list(key, n)
 	for i, w := range words {
@@ -340,7 +330,6 @@ func (r *reader) strings(key string, n *yaml.Node) []string {
 	return words
 }
 
-// list reads a list of single values.
 func (r *reader) list(label string, n *yaml.Node) []string {
 	words := []string{}
 	if n.Kind != yaml.SequenceNode {

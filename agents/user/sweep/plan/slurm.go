@@ -25,7 +25,6 @@ const (
 	optionArray, optionTasks, optionCPUs, optionTime, optionName, optionNodes = "array", "ntasks", "cpus-per-task", "time", "job-name", "nodes"
 )
 
-// longOption is the long name of an option of sbatch.
 func longOption(letter string) string {
 	return map[string]string{
 		"a": optionArray, "n": optionTasks, "c": optionCPUs, "t": optionTime, "J": optionName, "N": optionNodes,
@@ -71,7 +70,6 @@ func (r *reader) script(doc []byte) {
 	}
 }
 
-// sbatch reads the options of a script.
 type sbatch struct {
 	*reader
 	line        *yaml.Node

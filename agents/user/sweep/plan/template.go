@@ -33,7 +33,6 @@ func references(template string) (names []string, err error) {
 // quoted is the template of a text.
 func quoted(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// substitution has the values of one task.
 type substitution struct {
 	task   string
 	axes   []Axis
