@@ -1,10 +1,13 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 
@@ -194,4 +197,22 @@ func (d *Depot) discard(job string) {
 	if err := removeTree(d.dir(job)); err != nil {
 		d.cfg.Log.Error("files: cannot remove a job's directory", "dir", d.dir(job), "err", err)
 	}
+}
+
+// removeTree removes a directory with a job's files. The job may have nested directories
+// deeper than files can be open, or removed their write permission, so removeTree uses
+// the system's commands.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		_ = exec.Command("chmod", "-R", "u+rwx", "--", dir).Run() // rm reports what is left
+	}
+	said, err := exec.Command("rm", "-rf", "--", dir).CombinedOutput()
+	if err != nil {
+		first, _, _ := bytes.Cut(said, []byte("\n"))
+		return fmt.Errorf("rm: %w: %.300s", err, first)
+	}
+	return nil
 }
