@@ -202,3 +202,75 @@ func startWords(t time.Time) string {
 	}
 	return "from " + words.Moment(t)
 }
+
+func newRFQLNew() *cobra.Command {
+	var q cli.RequestFlags
+	var optimize string
+	c := &cobra.Command{
+		Use: "new --cores N --wall D --within D", Short: "Print the document that the flags of 'ramp user buy' produce", Args: cobra.NoArgs,
+		Long: `Print an RFQL document that asks for what the flags describe.
+
+` + cli.RequestHelp,
+		Example: "  ramp rfql new --cores 256 --wall 2h --within 12h > job.xml",
+		RunE: func(c *cobra.Command, _ []string) error {
+			o, err := cli.ParseOptimize(optimize)
+			if err != nil {
+				return err
+			}
+			doc, err := q.Document(o)
+			if err != nil {
+				return err
+			}
+			if cli.WantsJSON(c) {
+				return showDraft(c, "flags", doc.Draft(), nil)
+			}
+			_, err = cli.Stdout(c).Write(doc.XML())
+			return err
+		},
+	}
+	q.Register(c)
+
+	c.Flags().StringVar(&optimize, "optimize", "", "optimize for `GOAL`: cost, time or cost-time")
+	cli.Optimize(c)
+	return c
+}
+
+// shownContract is a contract in JSON: rates in cores, prices in credits.
+type shownContract struct {
+	Limit  float64          `json:"time_limit_minutes,omitempty"`
+	P      protocol.Credits `json:"p_per_core_hour"`
+	RMin   protocol.Credits `json:"rmin"` // millionths of a core, as credits have micro-credits
+	RMax   protocol.Credits `json:"rmax"`
+	Q      protocol.Credits `json:"q_per_hour"`
+	SMin   protocol.Credits `json:"smin"`
+	SMax   protocol.Credits `json:"smax"`
+	Prepay bool             `json:"prepay"`
+}
+
+// showContract is nil for a request without a contract.
+func showContract(c rfql.Contract) *shownContract {
+	if c == (rfql.Contract{}) {
+		return nil
+	}
+	return &shownContract{
+		Limit: c.TimeLimit.Minutes(), P: c.P.Top, RMin: protocol.Credits(c.P.Lo), RMax: protocol.Credits(c.P.Hi),
+		Q: c.Q.Top, SMin: protocol.Credits(c.Q.Lo), SMax: protocol.Credits(c.Q.Hi), Prepay: c.Prepay,
+	}
+}
+
+func (s *shownContract) rows() [][]string {
+	if s == nil {
+		return nil
+	}
+	rows := [][]string{{"metered", fmt.Sprintf("P %s per core-hour used from %s to %s cores", s.P, s.RMin, s.RMax)}}
+	if s.Q > 0 {
+		rows = append(rows, []string{"", fmt.Sprintf("Q %s per hour from a least share of %s to %s cores", s.Q, s.SMin, s.SMax)})
+	}
+	if s.Limit > 0 {
+		rows = append(rows, []string{"time limit", fmt.Sprintf("%g min", s.Limit)})
+	}
+	if s.Prepay {
+		rows = append(rows, []string{"prepaid", "the ceiling; the job stops when it is used up"})
+	}
+	return rows
+}
