@@ -283,6 +283,15 @@ func (r *Runner) flush() error {
 	return nil
 }
 
+// Read returns what f reads of the innermost role, of type R, in the goroutine that owns it.
+func Read[R, T any](ctx context.Context, r *Runner, f func(now time.Time, role R) T) (v T, err error) {
+	err = r.Do(ctx, func(now time.Time, role Role) protocol.Output {
+		v = f(now, role.(R))
+		return protocol.Output{}
+	})
+	return v, err
+}
+
 func (r *Runner) handle(role Role, e event) commit {
 	now := r.cfg.Now()
 	if e.call != nil {

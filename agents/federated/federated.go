@@ -88,11 +88,7 @@ func (u Users) home(ctx context.Context, name string) (protocol.AgentID, error) 
 	}
 	late := time.Now().Add(jobTime)
 	for {
-		var known []user.Known
-		err := u.Runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-			known = r.(*user.Role).Known(now, protocol.KindResource)
-			return protocol.Output{}
-		})
+		known, err := agents.Read(ctx, u.Runner, func(now time.Time, r *user.Role) []user.Known { return r.Known(now, protocol.KindResource) })
 		if err != nil {
 			return "", err
 		}

@@ -34,7 +34,7 @@ type books struct {
 }
 
 func (b books) routes(mux *http.ServeMux) {
-	control.LastEntry.Answer(mux, b.last)
+	control.LastEntry.Answer(mux, b.Last)
 	control.Balances.Answer(mux, b.balances)
 	control.Statement.Answer(mux, b.accountStatement)
 	control.Claims.Answer(mux, b.claims)
@@ -46,23 +46,20 @@ func (b books) routes(mux *http.ServeMux) {
 	control.Entries.Answer(mux, b.entries)
 }
 
-// Read calls f with the ledger, in the goroutine that owns it.
-func (b books) Read(ctx context.Context, f func(now time.Time, l *ledger.Ledger)) error {
-	return b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		f(now, r.(*bank.Role).Ledger())
-		return protocol.Output{}
-	})
+// inLedger returns what f reads of the ledger, in the goroutine that owns it.
+func inLedger[T any](ctx context.Context, b books, f func(now time.Time, l *ledger.Ledger) T) (T, error) {
+	return agents.Read(ctx, b.runner, func(now time.Time, r *bank.Role) T { return f(now, r.Ledger()) })
 }
 
 func (b books) accounts(ctx context.Context, _ struct{}) ([]control.AccountView, error) {
-	list := []control.AccountView{}
-	err := b.Read(ctx, func(now time.Time, l *ledger.Ledger) {
+	return inLedger(ctx, b, func(now time.Time, l *ledger.Ledger) []control.AccountView {
+		list := []control.AccountView{}
 		for _, a := range l.Accounts() {
 			a, _ := l.AccountAt(now, a.ID)
 			list = append(list, viewAccount(a))
 		}
+		return list
 	})
-	return list, err
 }
 
 func viewAccount(a ledger.Account) control.AccountView {
@@ -75,13 +72,14 @@ func viewAccount(a ledger.Account) control.AccountView {
 
 // groups lists all groups, or the one that the call names.
 func (b books) groups(ctx context.Context, q control.NameCall) ([]control.GroupView, error) {
-	list := []control.GroupView{}
-	err := b.Read(ctx, func(_ time.Time, l *ledger.Ledger) {
+	list, err := inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []control.GroupView {
+		list := []control.GroupView{}
 		for _, g := range l.Groups.All() {
 			if q.Name == "" || q.Name == g.Name {
 				list = append(list, viewGroup(g))
 			}
 		}
+		return list
 	})
 	if err == nil && q.Name != "" && len(list) == 0 {
 		err = exit.Fail(exit.Usage, "'ramp bank group show' lists the groups", "no group %q, or it has no members yet", q.Name)
@@ -101,18 +99,18 @@ func viewGroup(g ledger.Group) control.GroupView {
 }
 
 func (b books) holds(ctx context.Context, _ struct{}) ([]control.HoldView, error) {
-	list := []control.HoldView{}
-	err := b.Read(ctx, func(_ time.Time, l *ledger.Ledger) {
+	return inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []control.HoldView {
+		list := []control.HoldView{}
 		for _, h := range l.Holds() {
 			list = append(list, control.HoldView{Hold: h.Number, Account: h.From, Currency: h.Currency, Amount: h.Amount, Until: h.Until, Ref: h.Ref})
 		}
+		return list
 	})
-	return list, err
 }
 
 func (b books) Policies(ctx context.Context, _ struct{}) (control.PoliciesView, error) {
-	v := control.PoliciesView{Policies: []control.PolicyView{}, Rates: []control.RateView{}}
-	err := b.Read(ctx, func(now time.Time, l *ledger.Ledger) {
+	return inLedger(ctx, b, func(now time.Time, l *ledger.Ledger) control.PoliciesView {
+		v := control.PoliciesView{Policies: []control.PolicyView{}, Rates: []control.RateView{}}
 		v.Recovering, v.Latest = l.Recovering(), behind(now, l.Latest())
 		for _, c := range b.currencies {
 			p := l.Policy(c)
@@ -123,8 +121,8 @@ func (b books) Policies(ctx context.Context, _ struct{}) (control.PoliciesView, 
 				}
 			}
 		}
+		return v
 	})
-	return v, err
 }
 
 // report sums up the entries of a period. The bank keeps settling meanwhile.
@@ -156,17 +154,17 @@ func (b books) report(ctx context.Context, q control.ReportCall) ([]bankbooks.Cu
 	if err != nil {
 		return nil, err
 	}
-	list := r.Currencies()
-	return list, b.Read(ctx, func(_ time.Time, l *ledger.Ledger) { nameTraders(l, list) })
+	return inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []bankbooks.Currency { return nameTraders(l, r.Currencies()) })
 }
 
-func nameTraders(l *ledger.Ledger, list []bankbooks.Currency) {
+func nameTraders(l *ledger.Ledger, list []bankbooks.Currency) []bankbooks.Currency {
 	for _, c := range list {
 		for i := range c.Top {
 			a, _ := l.Account(c.Top[i].Account)
 			c.Top[i].Name = a.Name
 		}
 	}
+	return list
 }
 
 // each passes the entries from a number on to f until f returns false.
@@ -228,22 +226,18 @@ func viewEntries(page []ledger.Entry) ([]control.EntryView, error) {
 	return list, nil
 }
 
-// last returns the number of the last entry, 0 if the ledger is empty.
-func (b books) last(ctx context.Context, _ struct{}) (e control.OperatorEntry, err error) {
-	err = b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		e = control.OperatorEntry{Entry: r.(*bank.Role).Ledger().LastEntry(), Time: now}
-		return protocol.Output{}
+// Last returns the number of the last entry, 0 if the ledger is empty.
+func (b books) Last(ctx context.Context, _ struct{}) (control.OperatorEntry, error) {
+	return inLedger(ctx, b, func(now time.Time, l *ledger.Ledger) control.OperatorEntry {
+		return control.OperatorEntry{Entry: l.LastEntry(), Time: now}
 	})
-	return e, err
 }
 
 // balances lists the requested account, or all accounts including the issuer.
 func (b books) balances(ctx context.Context, q control.StatementCall) ([]message.Balance, error) {
-	list := []message.Balance{}
 	var failed error
-	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		l := r.(*bank.Role).Ledger()
-		accounts := l.Accounts()
+	list, err := inLedger(ctx, b, func(now time.Time, l *ledger.Ledger) []message.Balance {
+		list, accounts := []message.Balance{}, l.Accounts()
 		if q.Account != "" {
 			a, err := findAccount(l, q.Account)
 			accounts, failed = []ledger.Account{a}, err
@@ -252,7 +246,7 @@ func (b books) balances(ctx context.Context, q control.StatementCall) ([]message
 			a, _ = l.AccountAt(now, a.ID) // with incomes until now
 			list = append(list, bank.Balances(a)...)
 		}
-		return protocol.Output{}
+		return list
 	})
 	return list, errors.Join(failed, err)
 }
@@ -267,13 +261,13 @@ func (b books) accountStatement(ctx context.Context, q control.StatementCall) (m
 
 // account finds the ID of an account by agent ID, name or group:NAME.
 func (b books) account(ctx context.Context, who string) (protocol.AgentID, error) {
-	var a ledger.Account
 	var failed error
-	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
-		a, failed = findAccount(r.(*bank.Role).Ledger(), who)
-		return protocol.Output{}
+	id, err := inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) protocol.AgentID {
+		a, err := findAccount(l, who)
+		failed = err
+		return a.ID
 	})
-	return a.ID, errors.Join(failed, err)
+	return id, errors.Join(failed, err)
 }
 
 // findAccount finds an account by agent ID, name or group:NAME. An open account comes
@@ -369,8 +363,8 @@ func cutStatement(s *message.Statement, entries map[uint64]int, limit int, last 
 
 // claims lists usage records that are not paid yet.
 func (b books) claims(ctx context.Context, _ struct{}) ([]control.ClaimView, error) {
-	list := []control.ClaimView{}
-	err := b.Read(ctx, func(_ time.Time, l *ledger.Ledger) {
+	return inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []control.ClaimView {
+		list := []control.ClaimView{}
 		for _, c := range l.Claims() {
 			v := control.ClaimView{
 				Contract: c.Contract, Unit: c.Unit, State: "disputed", User: c.User, Seller: c.Seller,
@@ -381,13 +375,13 @@ func (b books) claims(ctx context.Context, _ struct{}) ([]control.ClaimView, err
 			}
 			list = append(list, v)
 		}
+		return list
 	})
-	return list, err
 }
 
 // follow sends the entries after a number as the ledger makes them.
 func (b books) follow(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
-	last, err := b.last(ctx, struct{}{})
+	last, err := b.Last(ctx, struct{}{})
 	if err != nil {
 		return err
 	}

@@ -116,18 +116,17 @@ func (n *Node) addressesFor(given []string) ([]string, error) {
 
 // List lists the invitations that have a token.
 func (i invitations) List(ctx context.Context, _ struct{}) ([]control.InvitationView, error) {
-	list := []control.InvitationView{}
-	err := i.node.Runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		for _, v := range r.(*bank.Role).Ledger().Invitations.All() {
+	return agents.Read(ctx, i.node.Runner, func(now time.Time, r *bank.Role) []control.InvitationView {
+		list := []control.InvitationView{}
+		for _, v := range r.Ledger().Invitations.All() {
 			view := control.InvitationView{ID: v.Token.Short(), State: invitationState(now, v), Uses: v.Uses, Used: v.Used, Expires: v.Expires, Credit: v.Credit}
 			if v.Credit > 0 {
 				view.Currency = v.Currency
 			}
 			list = append(list, view)
 		}
-		return protocol.Output{}
+		return list
 	})
-	return list, err
 }
 
 // invitationState reports whether an invitation still lets anybody in.

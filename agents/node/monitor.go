@@ -112,14 +112,10 @@ func (m *monitor) figure(name, help string, read func(now time.Time, r agents.Ro
 	m.Gauge(name, help, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTime)
 		defer cancel()
-		value := math.NaN()
-		err := m.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-			value = float64(read(now, r))
-			return protocol.Output{}
-		})
+		value, err := agents.Read(ctx, m.runner, read)
 		if err != nil {
 			return math.NaN()
 		}
-		return value
+		return float64(value)
 	})
 }

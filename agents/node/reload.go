@@ -17,7 +17,6 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
@@ -150,11 +149,7 @@ func (s *settings) reloadConfig() (restart []string, err error) {
 func (n *Node) inRole(f func(r agents.Role) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), adoptTime)
 	defer cancel()
-	var failed error
-	err := n.Runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
-		failed = f(r)
-		return protocol.Output{}
-	})
+	failed, err := agents.Read(ctx, n.Runner, func(_ time.Time, r agents.Role) error { return f(r) })
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,7 @@ func (r *Resource) keepFiles(l launch.Config) {
 
 // knows asks the role for a launch. If the role cannot answer now, the launch is kept.
 func (r *Resource) knows(ctx context.Context, job string) bool {
-	known := true
-	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) protocol.Output {
-		known = role.(*resource.Role).Launches().Knows(job)
-		return protocol.Output{}
-	})
+	known, err := agents.Read(ctx, r.Runner, func(_ time.Time, role *resource.Role) bool { return role.Launches().Knows(job) })
 	return known || err != nil
 }
 

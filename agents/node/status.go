@@ -55,9 +55,8 @@ func (n *Node) indexStand(ctx context.Context) (stand *control.IndexStand) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	_ = n.Runner.Do(ctx, func(now time.Time, _ agents.Role) protocol.Output { // the rest of the status is good without
-		stand = (*control.IndexStand)(n.Index.Stand(now))
-		return protocol.Output{}
+	stand, _ = agents.Read(ctx, n.Runner, func(now time.Time, _ agents.Role) *control.IndexStand { // the rest of the status is good without
+		return (*control.IndexStand)(n.Index.Stand(now))
 	})
 	return stand
 }

@@ -385,15 +385,11 @@ func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, er
 }
 
 // known are the agents of a kind that the user knows.
-func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.Known, err error) {
+func (u userAgent) known(ctx context.Context, kind protocol.Kind) ([]user.Known, error) {
 	if err := u.meet(ctx, 0, kind); err != nil {
 		return nil, err
 	}
-	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		list = r.(*user.Role).Known(now, kind)
-		return protocol.Output{}
-	})
-	return list, err
+	return agents.Read(ctx, u.runner, func(now time.Time, r *user.Role) []user.Known { return r.Known(now, kind) })
 }
 
 // meet waits while nobody of a kind is known: first until the agent has joined, since a daemon
@@ -418,12 +414,10 @@ func (u userAgent) meet(ctx context.Context, d time.Duration, kinds ...protocol.
 }
 
 // missing reports whether nobody of one of the kinds is known.
-func (u userAgent) missing(ctx context.Context, kinds []protocol.Kind) (missing bool, err error) {
-	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		missing = slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return !r.(*user.Role).Finds(now, k) })
-		return protocol.Output{}
+func (u userAgent) missing(ctx context.Context, kinds []protocol.Kind) (bool, error) {
+	return agents.Read(ctx, u.runner, func(now time.Time, r *user.Role) bool {
+		return slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return !r.Finds(now, k) })
 	})
-	return missing, err
 }
 
 // sending is a call to a role that only sends m.

@@ -210,10 +210,11 @@ func (f founding) enter(ctx context.Context, b *node.Bank, call control.InviteCa
 	if err != nil {
 		return err
 	}
-	begun := false
-	if err := b.Books.Read(ctx, func(_ time.Time, l *ledger.Ledger) { begun = l.LastEntry() > 0 }); err != nil {
+	last, err := b.Books.Last(ctx, struct{}{})
+	if err != nil {
 		return err
 	}
+	begun := last.Entry > 0
 	switch founded, err := f.founds(begun); {
 	case err != nil:
 		return err
