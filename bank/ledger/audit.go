@@ -36,7 +36,7 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 	a.verify = verify
 	tables := []struct {
 		table string
-		read  func(key string, value []byte) error
+		read  func(key string, value []byte)
 	}{
 		{TableSoldFrom, a.soldFrom}, {TableOrders, a.order}, {TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
 		{TablePolicies, a.setRow(TablePolicies)}, {TableGroups, a.setRow(TableGroups)}, {TableStanding, a.setRow(TableStanding)},
@@ -50,7 +50,8 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 		if r.table == TablePolicies {
 			a.endEntries()
 		}
-		if err := t.Each(r.table, r.read); err != nil {
+		each := func(key string, value []byte) error { r.read(key, value); return nil }
+		if err := t.Each(r.table, each); err != nil {
 			return Report{}, fmt.Errorf("audit: table %s: %w", r.table, err)
 		}
 	}
@@ -144,37 +145,35 @@ func (a *auditor) bad(format string, args ...any) {
 	}
 }
 
-func (a *auditor) state(_ string, value []byte) error {
+func (a *auditor) state(_ string, value []byte) {
 	s, err := DecodeState(value)
 	if err != nil {
 		a.bad("%s", err)
 	}
 	a.stored = s
 	a.states++
-	return nil
 }
 
-func (a *auditor) line(key string, value []byte) error {
+func (a *auditor) line(key string, value []byte) {
 	n, err := row.Number32(key)
 	if err != nil {
 		a.bad("line: %s", err)
-		return nil
+		return
 	}
 	id, currency, err := DecodeLine(value)
 	if err != nil {
 		a.bad("line %d: %s", n, err)
-		return nil
+		return
 	}
 	a.lines[n] = &audited{line: line{account: id, currency: currency}}
-	return nil
 }
 
-func (a *auditor) account(key string, value []byte) error {
+func (a *auditor) account(key string, value []byte) {
 	a.report.Accounts++
 	_, lines, err := DecodeAccount(value)
 	if err != nil {
 		a.bad("account %q: %s", key, err)
-		return nil
+		return
 	}
 	for _, currency := range slices.Sorted(maps.Keys(lines)) {
 		n := a.lines[lines[currency]]
@@ -184,7 +183,6 @@ func (a *auditor) account(key string, value []byte) error {
 		}
 		n.owned = true
 	}
-	return nil
 }
 
 // endEntries compares the totals once all entries have been read.

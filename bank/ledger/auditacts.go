@@ -150,7 +150,7 @@ func (a *auditor) followLimit(e *Entry, l *audited) {
 }
 
 // order notes the key of an order; followOrder compares it with its entry.
-func (a *auditor) order(key string, value []byte) error {
+func (a *auditor) order(key string, value []byte) {
 	o, err := decodeOrder(key, value)
 	switch {
 	case err != nil:
@@ -160,7 +160,6 @@ func (a *auditor) order(key string, value []byte) error {
 	default:
 		a.keys[o.key], a.orders[o.entry] = true, o
 	}
-	return nil
 }
 
 func (a *auditor) followOrder(e *Entry) {
@@ -215,13 +214,12 @@ func (a *auditor) followIncomes(e *Entry) {
 }
 
 // setRow compares a table with the rows that the operator's acts set.
-func (a *auditor) setRow(table string) func(key string, value []byte) error {
-	return func(key string, value []byte) error {
+func (a *auditor) setRow(table string) func(key string, value []byte) {
+	return func(key string, value []byte) {
 		row := table + " " + key
 		if a.rows[row] != string(value) {
 			a.bad("%q differs from the operator's act", row)
 		}
 		delete(a.rows, row)
-		return nil
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // entry carries an entry out on the audited lines.
-func (a *auditor) entry(key string, value []byte) error {
+func (a *auditor) entry(key string, value []byte) {
 	e, err := DecodeEntry(key, value)
 	a.report.Entries++
 	if err != nil {
 		a.bad("%s", err)
-		return nil
+		return
 	}
 	if e.Number != a.report.Entries {
 		a.bad("entry %d follows entry %d", e.Number, a.report.Entries-1)
@@ -33,7 +33,6 @@ func (a *auditor) entry(key string, value []byte) error {
 	a.followHold(&e)
 	a.followAct(&e)
 	a.followOrder(&e)
-	return nil
 }
 
 func (a *auditor) name(e *Entry) {
@@ -94,17 +93,17 @@ func (a *auditor) mark(e *Entry, value []byte) {
 // version, the kind and the time.
 const contractAt = 1 + 1 + 8
 
-func (a *auditor) balance(key string, value []byte) error {
+func (a *auditor) balance(key string, value []byte) {
 	n, err := row.Number32(key)
 	l := a.lines[n]
 	if err != nil || l == nil {
 		a.bad("balance of line %x: there is no such line", key)
-		return nil
+		return
 	}
 	var row line
 	if err := row.decodeBalance(value); err != nil {
 		a.bad("line %d: %s", n, err)
-		return nil
+		return
 	}
 	l.row, l.tail = true, row.tail
 	switch {
@@ -115,16 +114,15 @@ func (a *auditor) balance(key string, value []byte) error {
 	case row.anchor != l.anchor || row.residue != l.residue:
 		a.bad("the income of %s in %s does not follow from its entries", l.account, l.currency)
 	}
-	return nil
 }
 
 // hold compares an open hold with its entry. R = B − holds, because on both sides the
 // amount held is the sum of the open holds.
-func (a *auditor) hold(key string, value []byte) error {
+func (a *auditor) hold(key string, value []byte) {
 	row, err := decodeHold(key, value)
 	if err != nil {
 		a.bad("%s", err)
-		return nil
+		return
 	}
 	var stored openHold
 	for i, n := range row.lines {
@@ -137,17 +135,15 @@ func (a *auditor) hold(key string, value []byte) error {
 		a.bad("hold %d of %s does not follow from the entries", row.number, stored.amount())
 	}
 	delete(a.holds, row.number)
-	return nil
 }
 
-func (a *auditor) undecided(key string, value []byte) error {
+func (a *auditor) undecided(key string, value []byte) {
 	if _, err := decodeGathering(value); err != nil {
 		a.bad("contract %x: %s", key, err)
 	}
 	if _, ok := a.entryOf(a.decided, key, 0); ok {
 		a.bad("contract %x is decided and undecided", key)
 	}
-	return nil
 }
 
 // entryOf is the entry that decided a contract or refunded a unit of one.
@@ -161,58 +157,54 @@ func (a *auditor) entryOf(ms []mark, key string, unit uint16) (uint64, bool) {
 	return ms[i].entry, true
 }
 
-func (a *auditor) outcome(key string, value []byte) error {
+func (a *auditor) outcome(key string, value []byte) {
 	k, o, err := decodeOutcome(key, value)
 	if err != nil {
 		a.bad("%s", err)
-		return nil
+		return
 	}
 	if n, ok := a.entryOf(a.decided, string(k[:]), 0); !ok || n != o.entry {
 		a.bad("the outcome of contract %x differs from entry %d, or was not decided by it", k, o.entry)
 	}
-	return nil
 }
 
-func (a *auditor) contract(key string, value []byte) error {
+func (a *auditor) contract(key string, value []byte) {
 	entry, err := DecodeNumber(value)
 	if n, ok := a.entryOf(a.decided, key, 0); err != nil || !ok || n != entry {
 		a.bad("contract %x: entry %d did not decide it", key, entry)
-		return nil
+		return
 	}
 	a.contracts++
-	return nil
 }
 
-func (a *auditor) refund(key string, value []byte) error {
+func (a *auditor) refund(key string, value []byte) {
 	size := len(contractKey{})
 	if len(key) != size+2 {
 		a.bad("refund with a key of %d octets", len(key))
-		return nil
+		return
 	}
 	entry, err := DecodeNumber(value)
 	unit := binary.BigEndian.Uint16([]byte(key[size:]))
 	if n, ok := a.entryOf(a.refunds, key[:size], unit); err != nil || !ok || n != entry {
 		a.bad("contract %x: entry %d did not refund unit %d", key[:size], entry, unit)
-		return nil
+		return
 	}
 	a.refunded++
-	return nil
 }
 
-func (a *auditor) index(key string, value []byte) error {
+func (a *auditor) index(key string, value []byte) {
 	ns, err := DecodeIndex(value)
 	if err != nil || len(key) != 12 || len(ns) == 0 || key[4:] != NumberKey(ns[len(ns)-1]) {
 		a.bad("index %x cannot be read", key)
-		return nil
+		return
 	}
 	n, _ := row.Number32(key[:4])
 	l := a.lines[n]
 	if l == nil {
 		a.bad("index of line %d: there is no such line", n)
-		return nil
+		return
 	}
 	for _, entry := range ns {
 		l.indexed.add(entry)
 	}
-	return nil
 }

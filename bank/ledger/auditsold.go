@@ -30,13 +30,12 @@ func (s *numbers) add(x uint64) {
 	s.n, s.sum = s.n+1, s.sum+(x^x>>33)
 }
 
-func (a *auditor) soldFrom(_ string, value []byte) error {
+func (a *auditor) soldFrom(_ string, value []byte) {
 	from, err := DecodeNumber(value)
 	if err != nil || a.sold.begun {
 		a.bad("the first entry with reservations cannot be read (%v)", err)
 	}
 	a.sold.from, a.sold.begun = from, true
-	return nil
 }
 
 func (s *auditSold) settles(e *Entry) {
@@ -45,37 +44,34 @@ func (s *auditSold) settles(e *Entry) {
 	}
 }
 
-func (a *auditor) saleRow(key string, value []byte) error {
+func (a *auditor) saleRow(key string, value []byte) {
 	entry, s, err := sold.Decode(key, value)
 	if err != nil {
 		a.bad("%s", err)
-		return nil
+		return
 	}
 	a.sold.sales.add(entry)
 	for _, p := range s.Parts {
 		a.sold.wanted.add(sold.Hash(sold.Key(sold.Block(entry), p.Seller, p.Ends, entry)))
 	}
-	return nil
 }
 
-func (a *auditor) soldByRow(key string, value []byte) error {
+func (a *auditor) soldByRow(key string, value []byte) {
 	if len(value) != 1 || value[0] != row.Version {
 		a.bad("sold-by: %x has a value of %d octets", key, len(value))
 	}
 	a.sold.found.add(sold.Hash(key))
-	return nil
 }
 
-func (a *auditor) oldSoldRow(key string, value []byte) error {
+func (a *auditor) oldSoldRow(key string, value []byte) {
 	s, err := sold.DecodeOld(key, value)
 	if err != nil {
 		a.bad("%s", err)
-		return nil
+		return
 	}
 	m := mark{unit: uint16(s.Sellers)}
 	m.contract, _ = parseContract(s.Contract)
 	a.sold.old = append(a.sold.old, m)
-	return nil
 }
 
 func (a *auditor) endSold() {
