@@ -22,10 +22,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
 	if h, ok := v.mine(id); ok {
-		if !queue.Equal(h.slot, slot) {
-			return protocol.Slot{}, "", otherSlot()
-		}
-		return h.slot, h.name, nil
+		return h.again(slot)
 	}
 	if v.free(slot) < slot.Cores {
 		return protocol.Slot{}, "", busy(v, slot)

@@ -104,10 +104,8 @@ func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error)
 	}
 	h, ok := v.mine(id)
 	switch {
-	case ok && queue.Equal(h.slot, slot):
-		return h.slot, h.name, nil
 	case ok:
-		return protocol.Slot{}, "", otherSlot()
+		return h.again(slot)
 	case v.free(slot) >= slot.Cores && b.create(id, slot, coreCount(slot)) == nil:
 		return b.made(now, id, slot, false)
 	case v.free(slot) < slot.Cores && v.room(v.all, slot) >= slot.Cores:

@@ -46,6 +46,14 @@ type held struct {
 	due   time.Time // when the placeholder must run
 }
 
+// again answers another request for the slot's reservation.
+func (h held) again(slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
+	if !queue.Equal(h.slot, slot) {
+		return protocol.Slot{}, "", otherSlot()
+	}
+	return h.slot, h.name, nil
+}
+
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
 	v := &view{at: now, threads: nodes[0].threads(), cpus: mostCPUs(nodes), perCPU: perCPU(nodes), ours: ours}

@@ -73,10 +73,7 @@ func (b *batch) reserveNodes(now time.Time, id string, slot protocol.Slot) (prot
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
 	if h, ok := v.mine(id); ok {
-		if !queue.Equal(h.slot, slot) {
-			return protocol.Slot{}, "", otherSlot()
-		}
-		return h.slot, h.name, nil
+		return h.again(slot)
 	}
 	names, why := v.pick(slot)
 	if why != nil {
