@@ -23,20 +23,18 @@ func (n notary) Countersign(v contract.Verified, now time.Time) (contract.Sale, 
 
 // Refund signs a note by which a unit's cost is given back.
 func (n notary) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[contract.Refund], error) {
-	der, err := contract.SignNote(n.credential, r, now)
-	if err != nil {
-		return contract.VerifiedNote[contract.Refund]{}, err
-	}
-	signer := identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
-	return contract.VerifiedNote[contract.Refund]{Note: r, Signer: signer, DER: der}, nil
+	return signNote(n.credential, r, now)
 }
 
 // Job signs what became of a unit's job.
 func (n notary) Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error) {
-	der, err := contract.SignNote(n.credential, r, now)
+	return signNote(n.credential, r, now)
+}
+
+func signNote[N contract.Note](c *identity.Credential, note N, now time.Time) (contract.VerifiedNote[N], error) {
+	der, err := contract.SignNote(c, note, now)
 	if err != nil {
-		return contract.VerifiedNote[contract.JobRecord]{}, err
+		return contract.VerifiedNote[N]{}, err
 	}
-	signer := identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
-	return contract.VerifiedNote[contract.JobRecord]{Note: r, Signer: signer, DER: der}, nil
+	return contract.VerifiedNote[N]{Note: note, Signer: identity.Peer{ID: c.ID, Chain: c.Chain}, DER: der}, nil
 }
