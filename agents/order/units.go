@@ -70,13 +70,7 @@ func PrintReservations(w io.Writer, p message.Purchase) {
 
 // BestLine prints the best price of each unit; many equal ones as "1.25 (8 units)".
 func BestLine(best []*protocol.Credits) string {
-	parts := make([]string, len(best))
-	for i, b := range best {
-		parts[i] = "-"
-		if b != nil {
-			parts[i] = b.Cents()
-		}
-	}
+	parts := words.Prices(best)
 	if n := len(parts); n > 2 && len(slices.Compact(slices.Clone(parts))) == 1 {
 		return fmt.Sprintf("%s (%d units)", parts[0], n)
 	}

@@ -60,16 +60,7 @@ func statusWords(p message.Purchase) string {
 
 func currencyOf(p message.Purchase) string { return cmp.Or(p.Currency, "credits") }
 
-func bestWords(best []*protocol.Credits) string {
-	parts := make([]string, len(best))
-	for i, b := range best {
-		parts[i] = "-"
-		if b != nil {
-			parts[i] = b.Cents()
-		}
-	}
-	return strings.Join(parts, " / ")
-}
+func bestWords(best []*protocol.Credits) string { return strings.Join(words.Prices(best), " / ") }
 
 func purchaseFacts(p message.Purchase, now time.Time) []fact {
 	until := txt("-")

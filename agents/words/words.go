@@ -163,6 +163,18 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// Prices are prices per core-hour; one that nobody offers is "-".
+func Prices(list []*protocol.Credits) []string {
+	parts := make([]string, len(list))
+	for i, c := range list {
+		parts[i] = "-"
+		if c != nil {
+			parts[i] = c.Cents()
+		}
+	}
+	return parts
+}
+
 // instant is a time in a text, as agents send it to each other: RFC 3339.
 var instant = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
