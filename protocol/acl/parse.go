@@ -58,11 +58,11 @@ func (p *parser) once(seen map[string]bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if lower := strings.ToLower(key); seen[lower] {
+	lower := strings.ToLower(key)
+	if seen[lower] {
 		return "", p.fail(at, "duplicate parameter :%s", clip(lower))
-	} else {
-		seen[lower] = true
 	}
+	seen[lower] = true
 	return key, nil
 }
 
@@ -153,14 +153,19 @@ func (p *parser) user(u map[string]string, key string, at, most int) (map[string
 		return u, p.fail(at, "the name of a user parameter has %d bytes, want at most %d", len(name), MaxValue)
 	}
 	s, err := p.value()
-	if err != nil || s == "" {
-		return u, err
+	return withUser(u, name, s), err
+}
+
+// withUser sets a user parameter unless its value is empty.
+func withUser(u map[string]string, name, value string) map[string]string {
+	if value == "" {
+		return u
 	}
 	if u == nil {
 		u = map[string]string{}
 	}
-	u[name] = s
-	return u, nil
+	u[name] = value
+	return u
 }
 
 // userKey is a user parameter's key with its prefix in upper case.

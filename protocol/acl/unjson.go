@@ -177,14 +177,7 @@ func unmarshalUser(u map[string]string, kv member) (map[string]string, error) {
 		return u, errors.New("unknown key: want one of FIPA's, or a name that begins with X-")
 	}
 	s, err := unmarshalText(kv.value)
-	if err != nil || s == "" {
-		return u, err
-	}
-	if u == nil {
-		u = map[string]string{}
-	}
-	u[name] = s
-	return u, nil
+	return withUser(u, name, s), err
 }
 
 func unmarshalText(b []byte) (string, error) {
