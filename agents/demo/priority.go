@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,12 +185,7 @@ func (p *priority) await(ctx context.Context, user, id string, want ...message.J
 			err = exit.Fail(exit.Failed, "", "job %s has %s: %s", id, v.State, v.Why)
 		}
 		p.soFar("%s: %s for %.0f s, suspended for %.0f s", id, v.State, v.Ran, v.Suspended)
-		for _, s := range want {
-			if v.State == s {
-				return true, err
-			}
-		}
-		return false, err
+		return slices.Contains(want, v.State), err
 	})
 	if err != nil {
 		return v, fmt.Errorf("job %s is %s: %w", id, v.State, err)

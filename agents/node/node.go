@@ -165,15 +165,13 @@ func (n *Node) start(load func(t protocol.Tables, now time.Time) (agents.Role, p
 // Run starts the goroutines of the node; stop ends them.
 func (n *Node) Run(ctx context.Context) {
 	ctx, n.cancel = context.WithCancel(ctx)
-	n.wg.Add(1)
-	go func() {
-		defer n.wg.Done()
+	n.wg.Go(func() {
 		defer close(n.ended)
 		if n.failed = n.Runner.Run(ctx); errors.Is(n.failed, protocol.ErrDisk) {
 			n.failed = fmt.Errorf("the agent has ended: %w", n.failed)
 		}
 		n.cancel()
-	}()
+	})
 	if n.journal != nil {
 		n.wg.Go(func() { n.flush(ctx) })
 	}

@@ -47,10 +47,7 @@ func (n *Node) awaitProofs() {
 			out, untried = r.(receiptsRole).Receipts().Hurry(now)
 			return out
 		})
-		if err != nil || untried == 0 {
-			return
-		}
-		if !agents.Pause(ctx, 50*time.Millisecond) {
+		if err != nil || untried == 0 || !agents.Pause(ctx, 50*time.Millisecond) {
 			return
 		}
 	}

@@ -104,10 +104,7 @@ type bounded struct {
 func (w *bounded) Write(p []byte) (int, error) {
 	room := min(w.most-w.b.Len(), len(p))
 	w.b.Write(p[:room])
-	if room == len(p) {
-		return len(p), nil
-	}
-	if w.full == nil {
+	if room == len(p) || w.full == nil {
 		return len(p), nil
 	}
 	w.over = true

@@ -101,10 +101,8 @@ func (p promise) now(now time.Time, l message.ReservationLine) promise {
 		p.End = endBroken
 	case state == reserve.ClaimSold && now.Sub(l.Slot.Start) >= keptAfter:
 		p.End = endKept
-	case state == reserve.ClaimFreed || state == reserve.ClaimCancelled:
+	case state == reserve.ClaimFreed || state == reserve.ClaimCancelled, !p.Overbooked: // for others only the end counts
 		return promise{}
-	case !p.Overbooked:
-		return promise{} // for others only the end counts
 	}
 	p.Start = l.Slot.Start
 	return p

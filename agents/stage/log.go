@@ -152,10 +152,8 @@ func writePart(s Stream, kind byte, b []byte) error {
 		return err
 	}
 	head := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(b)))
-	if _, err := s.Write(append(head, b...)); err != nil {
-		return err
-	}
-	return nil
+	_, err := s.Write(append(head, b...))
+	return err
 }
 
 // Log writes the output of a job from two offsets on, and advances these. With follow
