@@ -262,7 +262,6 @@ type abusedNotary struct {
 	credential *identity.Credential
 }
 
-// Countersign signs a verified bundle as its seller.
 func (n abusedNotary) Countersign(v contract.Verified, now time.Time) (contract.Sale, error) {
 	der, err := contract.Countersign(n.credential, v, now)
 	sale := contract.Sale{Verified: v, Countersigned: now, DER: der}

@@ -41,7 +41,6 @@ type failing struct {
 	why atomic.Value // error
 }
 
-// Append is the store's.
 func (f *failing) Append(records []protocol.Record) error {
 	err := f.Store.Append(records)
 	if err != nil {

@@ -27,7 +27,6 @@ type sample struct {
 // maxSample bounds the bundles of a sample.
 const maxSample = 1 << 16
 
-// Receive notes the records of a settlement.
 func (s *sample) Receive(now time.Time, m protocol.Message) protocol.Output {
 	out := s.Role.Receive(now, m)
 	if s.on && len(out.Save) > 0 && len(s.saves) < maxSample {

@@ -37,7 +37,6 @@ func (p peersFile) Load() ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
-// Save replaces the file.
 func (p peersFile) Save(addresses []string) error {
 	return ReplaceFile(string(p), []byte(strings.Join(addresses, "\n")+"\n"), 0o600)
 }

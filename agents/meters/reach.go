@@ -30,7 +30,6 @@ type reach struct {
 	punched     *prometheus.Desc
 }
 
-// Describe lists the figures.
 func (r *reach) Describe(out chan<- *prometheus.Desc) {
 	out <- r.connections
 	out <- r.bytes
@@ -40,7 +39,6 @@ func (r *reach) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the figures.
 func (r *reach) Collect(out chan<- prometheus.Metric) {
 	now := r.read()
 	gauge := func(d *prometheus.Desc, n int, label ...string) {

@@ -114,7 +114,6 @@ func (n *Node) addressesFor(given []string) ([]string, error) {
 	return strings.Fields(string(b)), nil
 }
 
-// List lists the invitations that have a token.
 func (i invitations) List(ctx context.Context, _ struct{}) ([]control.InvitationView, error) {
 	return agents.Read(ctx, i.node.Runner, func(now time.Time, r *bank.Role) []control.InvitationView {
 		list := []control.InvitationView{}
@@ -140,7 +139,6 @@ func invitationState(now time.Time, v ledger.Invitation) string {
 	return "open"
 }
 
-// Withdraw withdraws an invitation.
 func (i invitations) Withdraw(ctx context.Context, q control.WithdrawCall) (control.OperatorEntry, error) {
 	e, err := i.operator.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		token, err := findInvitation(r.Ledger(), q.ID)

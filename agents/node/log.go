@@ -44,7 +44,6 @@ func (l levelled) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return levelled{l.Handler.WithAttrs(attrs), l.level}
 }
 
-// WithGroup is the handler's.
 func (l levelled) WithGroup(name string) slog.Handler {
 	return levelled{l.Handler.WithGroup(name), l.level}
 }

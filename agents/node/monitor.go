@@ -38,7 +38,6 @@ type watchfulStore struct {
 	writes  *wakeup
 }
 
-// Append is the store's.
 func (s watchfulStore) Append(records []protocol.Record) error {
 	err := s.store.Append(records)
 	s.failing.Store(err != nil)

@@ -208,7 +208,6 @@ type logWriter struct {
 	send func(control.LogLine) error
 }
 
-// Write sends one piece.
 func (l logWriter) Write(b []byte) (int, error) {
 	if err := l.send(control.LogLine{Stream: l.name, Data: b}); err != nil {
 		return 0, err

@@ -199,7 +199,6 @@ type units struct {
 	fed  *federated
 }
 
-// Unit implements launch.Sold.
 func (u units) Unit(id protocol.ContractID, unit int) (reserve.Unit, bool) {
 	if u.fed != nil && u.fed.site != nil && unit == 0 {
 		if r, ok := u.fed.site.Find(id); ok && r.Home != "" {

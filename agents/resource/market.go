@@ -150,7 +150,6 @@ func (k *market) Add(id string, slot protocol.Slot) {
 	}
 }
 
-// Remove takes a slot out of the calendars.
 func (k *market) Remove(id string) {
 	k.nodes.remove(id)
 	for _, c := range k.calendars() {

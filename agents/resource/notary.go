@@ -26,7 +26,6 @@ func (n notary) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[
 	return signNote(n.credential, r, now)
 }
 
-// Job signs what became of a unit's job.
 func (n notary) Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error) {
 	return signNote(n.credential, r, now)
 }

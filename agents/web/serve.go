@@ -78,7 +78,6 @@ type ownConn struct {
 	free func()
 }
 
-// Close makes room for another connection.
 func (c *ownConn) Close() error {
 	defer c.free()
 	return c.Conn.Close()

@@ -81,7 +81,6 @@ func (s *script) Signal(now time.Time, job message.Job, verb message.JobSignal) 
 	return s.order(now, request{Do: "signal", ID: job.ID, Verb: string(verb)})
 }
 
-// Statuses returns the status of jobs.
 func (s *script) Statuses(now time.Time, list []message.Job) (map[string]protocol.JobStatus, error) {
 	return s.jobs.Statuses(now, list, s.asker(now))
 }

@@ -32,7 +32,6 @@ func (s *script) Reserve(now time.Time, id string, want protocol.Slot) (protocol
 	return s.slot(now, request{Do: "reserve", ID: id, Slot: slotOf(queue.Outward(want))})
 }
 
-// Find reads a reservation back.
 func (s *script) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	return s.slot(now, request{Do: "find", ID: id})
 }

@@ -242,7 +242,6 @@ func (c *cores) Signal(_ time.Time, job message.Job, verb message.JobSignal) *pr
 	return nil
 }
 
-// Statuses returns the status of jobs.
 func (c *cores) Statuses(_ time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	all := make(map[string]protocol.JobStatus, len(jobs))
 	for _, job := range jobs {

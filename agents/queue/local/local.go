@@ -179,7 +179,6 @@ func slots(claims []claim) []protocol.Slot {
 	return list
 }
 
-// Find reads a claim of this agent back.
 func (c *cores) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	if err := c.look(); err != nil {
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
@@ -191,7 +190,6 @@ func (c *cores) Find(now time.Time, id string) (protocol.Slot, string, *protocol
 	return c.seen[i].Slot, id, nil
 }
 
-// Release releases a claim of this agent.
 func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
 	err := c.locked(func(claims *[]claim) (bool, error) {
 		i := c.index(*claims, id)

@@ -98,7 +98,6 @@ func (b *batch) Signal(now time.Time, of message.Job, verb message.JobSignal) *p
 	return nil
 }
 
-// Statuses returns the status of jobs.
 func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	return b.jobs.Statuses(now, jobs, b.entries)
 }

@@ -16,7 +16,6 @@ import (
 // JobPace is how often to poll running jobs.
 func (b *batch) JobPace() queue.Pace { return script.FilesPace() }
 
-// Statuses returns the status of jobs.
 func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	return b.jobs.Statuses(now, jobs, b.ask(now))
 }

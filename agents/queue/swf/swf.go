@@ -228,7 +228,6 @@ func (s *machine) forget(now time.Time) {
 	s.state.Reservations = slices.DeleteFunc(s.state.Reservations, func(r reservation) bool { return !r.Slot.End.After(now) })
 }
 
-// Find reads a reservation back.
 func (s *machine) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	i := s.index(id)
 	if i < 0 || !s.state.Reservations[i].Slot.End.After(now) {
@@ -237,7 +236,6 @@ func (s *machine) Find(now time.Time, id string) (protocol.Slot, string, *protoc
 	return s.state.Reservations[i].Slot, id, nil
 }
 
-// Release frees a reservation's cores.
 func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 	s.Advance(now)
 	i := s.index(id)

@@ -25,7 +25,6 @@ func DurationVar(f *pflag.FlagSet, d *time.Duration, name string, usual time.Dur
 	f.Var((*durationValue)(d), name, usage)
 }
 
-// Set reads a value.
 func (v *durationValue) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -69,7 +68,6 @@ type unitValue int
 
 func UnitVar(f *pflag.FlagSet, n *int, usage string) { f.Var((*unitValue)(n), "unit", usage) }
 
-// Set reads a value.
 func (v *unitValue) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {

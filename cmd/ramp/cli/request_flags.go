@@ -147,7 +147,6 @@ func (f *requestFlag) Type() string { return requestWords[f.word][0] }
 
 type andFlag struct{ q *RequestFlags }
 
-// Set begins the unit.
 func (f *andFlag) Set(s string) error {
 	if yes, err := strconv.ParseBool(s); err != nil || !yes {
 		return fmt.Errorf("it takes no value")

@@ -124,7 +124,6 @@ func (d *demoRun) SoFar(line string) {
 	d.shown.SoFar("%s", line)
 }
 
-// Done ends what SoFar shows.
 func (d *demoRun) Done() {
 	if d.shown != nil {
 		d.shown.End()

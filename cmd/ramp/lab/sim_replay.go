@@ -109,7 +109,6 @@ message and every save on stderr, as FIPA-ACL strings with virtual times.`,
 // tracer prints the messages that agents receive, and what they save.
 type tracer struct{ w io.Writer }
 
-// Durable prints that a host saved something.
 func (t tracer) Durable(h *sim.Host, records []protocol.Record) {
 	var tables []string
 	for _, r := range records {

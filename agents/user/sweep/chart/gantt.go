@@ -99,7 +99,6 @@ func (s Sweep) place(list []message.SweepAttempt, put func(message.SweepAttempt,
 	return len(free)
 }
 
-// Plot draws the bars.
 func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	const gap = .1 // between lanes
@@ -108,7 +107,6 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// Thumbnail draws the sample in the legend.
 func (b bars) Thumbnail(c *draw.Canvas) { b.fill(*c, c.Rectangle) }
 
 // fill paints a rectangle with its hatching, and its edge if there is room for one.
