@@ -33,7 +33,7 @@ type Server struct {
 
 // Counts are what a server has done since its start.
 type Counts struct {
-	Records, Refused, Queries, Rows, Fetched, Dropped int
+	Records, Refused, Queries, Fetched, Dropped int
 }
 
 // NewServer adds an index to a role.
@@ -116,7 +116,6 @@ func (s *Server) serve(now time.Time, m protocol.Message) protocol.Output {
 				return max(slices.Index(Place(body.Shard, s.others(now), Replicas), s.self.ID), 0)
 			})
 		}
-		s.counts.Rows += len(rows.Rows)
 		act, answer = protocol.Inform, rows
 	case message.IndexFetch:
 		act, answer = protocol.Inform, s.fetch(now, body)

@@ -18,7 +18,7 @@ import (
 // lookup asks the indexes for a shortlist, if the market is too large to know everybody.
 // An order with invalid terms or an invalid document continues without one, and fails with the reason.
 func (r *purchases) lookup(now time.Time, p *purchase, order *message.Buy) (protocol.Output, bool) {
-	if r.guide.Market(now) < cmp.Or(r.cfg.IndexFrom, index.From) || order.Only != "" || r.cfg.Budget == 0 {
+	if r.guide.Market(now) < index.From || order.Only != "" || r.cfg.Budget == 0 {
 		return protocol.Output{}, false
 	}
 	doc, err := rfql.Parse(order.Document, now)

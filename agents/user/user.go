@@ -48,10 +48,7 @@ type Config struct {
 	// Budget is how many sellers a round asks if more than CallAtMost are known;
 	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
 	Budget int
-	// IndexFrom is how many sellers the market must have for the indexes to be asked;
-	// zero: index.From.
-	IndexFrom int
-	Mode      protocol.Mode // when purchases are paid unless their order says; empty: see Options
+	Mode   protocol.Mode // when purchases are paid unless their order says; empty: see Options
 	// AskUsage leaves usage records that the contract allows to the owner's verdict.
 	AskUsage bool
 }

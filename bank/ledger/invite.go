@@ -43,7 +43,6 @@ type Enrolment struct {
 	Token TokenHash
 	At    time.Time
 	Again bool // it was in before: nothing has changed
-	Entry uint64
 }
 
 // Invitations owns the open invitations, and who came in by one.
@@ -176,8 +175,7 @@ func (iv *Invitations) enrol(now time.Time, v *Invitation, id protocol.AgentID, 
 	}
 	e := Enrolment{Agent: id, Token: v.Token, At: row.Instant(iv.books.instant(now))}
 	c := iv.books.change()
-	entry := c.set(now, Entry{Kind: KindEnrol, Key: string(id), Value: e.encode(), Ref: name})
-	e.Entry = entry.Number
+	c.set(now, Entry{Kind: KindEnrol, Key: string(id), Value: e.encode(), Ref: name})
 	iv.enrolled[id.Fingerprint()] = e
 	v.Used++
 	return e, append(recs, c.recs...), nil

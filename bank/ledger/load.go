@@ -80,7 +80,7 @@ func empty(cfg Config, now time.Time) *Ledger {
 			books: bk, deadlines: dl, recovery: rc,
 			rates: map[pair]protocol.Credits{}, quotes: map[quoteKey]Quote{}, perUser: map[protocol.AgentID]quoteCount{},
 		},
-		Orders:      &Orders{books: bk, byKey: map[string]*order{}},
+		Orders:      &Orders{byKey: map[string]*order{}},
 		Invitations: &Invitations{books: bk, recovery: rc, open: map[TokenHash]*Invitation{}, enrolled: map[string]Enrolment{}},
 	}
 	dl.current = l.current

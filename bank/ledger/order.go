@@ -23,7 +23,6 @@ import (
 // The key is saved with the order's entry: a ledger has both or, restored from an
 // older backup, neither.
 type Orders struct {
-	books *books
 	byKey map[string]*order
 	queue []*order // oldest first
 }

@@ -25,15 +25,14 @@ import (
 
 // Config describes the program.
 type Config struct {
-	Agent    protocol.AgentID
-	Program  string   // absolute path
-	Args     []string // first arguments of every run
-	Dir      string   // working directory
-	Limit    time.Duration
-	Poll     time.Duration // pause between two polls while the state changes
-	PollMost time.Duration // pause after a long time without changes
-	Now      func() time.Time
-	Slog     *slog.Logger
+	Agent   protocol.AgentID
+	Program string   // absolute path
+	Args    []string // first arguments of every run
+	Dir     string   // working directory
+	Limit   time.Duration
+	Poll    time.Duration // pause between two polls while the state changes
+	Now     func() time.Time
+	Slog    *slog.Logger
 }
 
 // Bounds and times.
@@ -83,7 +82,7 @@ func open(cfg Config) (*script, error) {
 		return nil, fmt.Errorf("command: program %s: want an executable file", cfg.Program)
 	}
 	s := &script{cfg: cfg, jobs: jobs.NewWatch("the program", jobLeast, jobMost)}
-	s.Polled = queue.Polled{Read: s.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: cmp.Or(max(cfg.PollMost, 0), DefaultPollMost)}}
+	s.Polled = queue.Polled{Read: s.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: DefaultPollMost}}
 	s.program = queue.Program{
 		Dir: cfg.Dir, Limit: cmp.Or(max(cfg.Limit, 0), DefaultLimit), Most: maxAnswer,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "RAMP_AGENT=" + string(cfg.Agent)},

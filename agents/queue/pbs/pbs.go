@@ -29,16 +29,15 @@ import (
 
 // Config describes the server whose nodes an agent sells.
 type Config struct {
-	Agent    protocol.AgentID
-	Users    []string // accounts that may use reservations, besides the agent's own
-	Conf     string   // path of pbs.conf; empty: PBS_CONF_FILE, or PBS's own default
-	Bin      string   // directory of PBS's commands; empty: search PATH
-	Prefix   []string // before every command, such as sudo -n -u pbs
-	Limit    time.Duration
-	Poll     time.Duration // pause between two polls while the state changes
-	PollMost time.Duration // pause after a long time without changes
-	Now      func() time.Time
-	Slog     *slog.Logger
+	Agent  protocol.AgentID
+	Users  []string // accounts that may use reservations, besides the agent's own
+	Conf   string   // path of pbs.conf; empty: PBS_CONF_FILE, or PBS's own default
+	Bin    string   // directory of PBS's commands; empty: search PATH
+	Prefix []string // before every command, such as sudo -n -u pbs
+	Limit  time.Duration
+	Poll   time.Duration // pause between two polls while the state changes
+	Now    func() time.Time
+	Slog   *slog.Logger
 }
 
 // Bounds and times.
@@ -92,7 +91,7 @@ func open(cfg Config) (*batch, error) {
 		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
 	}
 	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), jobs: script.NewWatch("PBS", jobLeast, jobMost)}
-	b.Polled = queue.Polled{Read: b.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: cmp.Or(max(cfg.PollMost, 0), DefaultPollMost)}}
+	b.Polled = queue.Polled{Read: b.read, Pace: queue.Pace{Least: cmp.Or(max(cfg.Poll, 0), DefaultPoll), Most: DefaultPollMost}}
 	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: cmp.Or(max(cfg.Limit, 0), DefaultLimit), Most: maxOutput}
 	return b, nil
 }

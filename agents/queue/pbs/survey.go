@@ -10,7 +10,6 @@ import (
 
 // Site is the result of a survey of a server's nodes.
 type Site struct {
-	Server     string
 	Nodes      int // usable ones
 	Cores      int // of the usable nodes
 	NodeCores  int // of the smallest
@@ -43,13 +42,12 @@ type surveyed struct {
 
 func readSite(out []byte) (Site, error) {
 	var doc struct {
-		Server string              `json:"pbs_server"`
-		Nodes  map[string]surveyed `json:"nodes"`
+		Nodes map[string]surveyed `json:"nodes"`
 	}
 	if err := decode("pbsnodes", out, &doc); err != nil {
 		return Site{}, err
 	}
-	s := Site{Server: doc.Server, Alike: true}
+	s := Site{Alike: true}
 	for _, name := range slices.Sorted(maps.Keys(doc.Nodes)) {
 		if n := doc.Nodes[name]; usable(string(n.State)) && n.Resources.Cores > 0 {
 			s.add(n)

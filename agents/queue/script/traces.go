@@ -72,7 +72,6 @@ func BegunBy(job message.Job) (string, bool) {
 
 // Start records how a job began, and whether it has ended.
 type Start struct {
-	By    string // the batch system's number of the job
 	At    time.Time
 	Over  bool
 	Ended time.Time // zero: it has not
@@ -82,12 +81,12 @@ type Start struct {
 
 // Started reads how a job began; false: it has not.
 func Started(job message.Job) (Start, bool) {
-	by, ok := BegunBy(job)
+	_, ok := BegunBy(job)
 	t, err := read(job)
 	if !ok || err != nil || !t.begun {
 		return Start{}, false
 	}
-	return Start{By: by, At: t.began, Over: t.done, Ended: t.stopped, Cut: t.done && t.asked && !t.unwanted}, true
+	return Start{At: t.began, Over: t.done, Ended: t.stopped, Cut: t.done && t.asked && !t.unwanted}, true
 }
 
 // maxExit bounds the size of a job's file, in bytes.
