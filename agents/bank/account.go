@@ -49,14 +49,6 @@ func (r *Role) voucher(now time.Time, m protocol.Message, q message.VoucherReque
 	return protocol.Output{Save: records, Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Agree, body)}}
 }
 
-func (r *Role) quote(now time.Time, m protocol.Message, q message.QuoteRequest) protocol.Output {
-	return r.quoted(m)(r.ledger.Exchange.Quote(now, m.Sender, q.ID, q.From, q.To, q.Gives))
-}
-
-func (r *Role) exchange(now time.Time, m protocol.Message, q message.ExchangeRequest) protocol.Output {
-	return r.quoted(m)(r.ledger.Exchange.CarryOut(now, m.Sender, q.ID, q.Least))
-}
-
 func (r *Role) quoted(m protocol.Message) func(q ledger.Quote, records []protocol.Record, err error) protocol.Output {
 	return func(q ledger.Quote, records []protocol.Record, err error) protocol.Output {
 		if err != nil {

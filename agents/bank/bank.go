@@ -106,9 +106,9 @@ func (r *Role) handleAccount(now time.Time, m protocol.Message) protocol.Output 
 	case message.VoucherRequest:
 		return r.voucher(now, m, body)
 	case message.QuoteRequest:
-		return r.quote(now, m, body)
+		return r.quoted(m)(r.ledger.Exchange.Quote(now, m.Sender, body.ID, body.From, body.To, body.Gives))
 	case message.ExchangeRequest:
-		return r.exchange(now, m, body)
+		return r.quoted(m)(r.ledger.Exchange.CarryOut(now, m.Sender, body.ID, body.Least))
 	case message.BalanceQuery:
 		return r.balance(now, m)
 	case message.StatementQuery:

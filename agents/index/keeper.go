@@ -21,7 +21,7 @@ type Keeper struct {
 func (k *Keeper) Around(now time.Time, role Role, first protocol.Output) (Role, protocol.Output) {
 	if k.Sells != nil {
 		if k.seller == nil {
-			k.seller = NewSeller(*k.Sells, role)
+			k.seller = &Seller{cfg: *k.Sells, homes: newHomes(), pace: newPace(), lacking: map[protocol.AgentID]bool{}}
 		}
 		k.seller.Role, role = role, k.seller
 		first = k.seller.pass(now, first)

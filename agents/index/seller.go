@@ -42,11 +42,6 @@ type Seller struct {
 // waits for the answers.
 const checkAfter = 20 * time.Second
 
-// NewSeller adds records to a role.
-func NewSeller(cfg SellerConfig, role Role) *Seller {
-	return &Seller{Role: role, cfg: cfg, homes: newHomes(), pace: newPace(), lacking: map[protocol.AgentID]bool{}}
-}
-
 // Receive takes the answers of indexes, and passes the rest on to the role.
 func (s *Seller) Receive(now time.Time, m protocol.Message) protocol.Output {
 	if m.Protocol == protocol.ProtocolIndex {

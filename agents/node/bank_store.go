@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/agents/words"
 	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/bank/ledgeretcd"
@@ -173,9 +171,4 @@ func (b *Bank) backup(_ context.Context, q control.BackupCall) (control.BackupAn
 		return control.BackupAnswer{}, exit.Fail(exit.Failed, exit.PlaceHint(err), "%w", err)
 	}
 	return control.BackupAnswer{File: q.File, Entries: n}, nil
-}
-
-// RestoredHint says how to go on.
-func RestoredHint(dir string) string {
-	return fmt.Sprintf("'ramp bank serve --dir %s' takes back receipts that the backup lacks; then 'ramp bank recovery end --dir %s'", words.ShellWord(dir), words.ShellWord(dir))
 }

@@ -38,9 +38,6 @@ func (k *market) renew(now time.Time, q message.QueueChanged) {
 	k.state = &q
 }
 
-// fail notes that the batch system cannot be reached. Nothing is sold until it can.
-func (k *market) fail(q message.QueueDown) { k.down = &q }
-
 // current returns the market after the last state. Playing a queue forward takes
 // milliseconds, so it happens once per state, and only for states that matter to
 // somebody; a driver with a long queue does it itself.

@@ -30,7 +30,7 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.QueueChanged:
 		return r.queueChanged(now, m, body)
 	case message.QueueDown:
-		r.market.fail(body)
+		r.market.down = &body // nothing is sold until it can be reached
 		return protocol.Output{}
 	case message.Presence:
 		r.banks.hear(now, m, body)

@@ -130,7 +130,8 @@ func (r *Role) ID() protocol.AgentID { return r.self }
 // call answers a call for proposals, and keeps the reasons for Offers.
 func (r *Role) call(now time.Time, m protocol.Message, call message.CallForProposals) protocol.Output {
 	if p, ok := r.paused(now); ok {
-		return r.refuse(m, message.Refusal{Round: call.Round, Reasons: []protocol.Reason{{Code: p.code, Unit: protocol.AllUnits, Note: p.why}}})
+		body := message.Refusal{Round: call.Round, Reasons: []protocol.Reason{{Code: p.code, Unit: protocol.AllUnits, Note: p.why}}}
+		return protocol.Output{Send: []protocol.Message{m.Reply(r.self, protocol.Refuse, body)}}
 	}
 	a, ok := r.sellers.Call(now, m, call, r.market.current())
 	if !ok {
@@ -161,10 +162,6 @@ func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) p
 	out := r.promises.Accept(now, m, a, offered)
 	out.Save = append(out.Save, r.recordOverbooked()...)
 	return r.markOverbooked(out)
-}
-
-func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output {
-	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, protocol.Refuse, body)}}
 }
 
 // Wake does what is due: it ends holds, queries banks and the batch system, and sends

@@ -21,10 +21,11 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return signOctets(c, d.by(), octets, now)
+	return SignEncoded(c, d.by(), octets, now)
 }
 
-func signOctets(c *identity.Credential, by protocol.AgentID, octets []byte, now time.Time) ([]byte, error) {
+// SignEncoded signs the canonical octets of a document of by, such as EncodeReceipt writes.
+func SignEncoded(c *identity.Credential, by protocol.AgentID, octets []byte, now time.Time) ([]byte, error) {
 	if c.ID != by {
 		return nil, fmt.Errorf("document of %s signed by %s: %w", by, c.ID, ErrSigner)
 	}

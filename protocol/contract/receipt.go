@@ -36,11 +36,6 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 	return signDocument(c, receiptInUTC(r), now)
 }
 
-// SignEncoded is SignReceipt for a receipt of this bank that EncodeReceipt has written.
-func SignEncoded(c *identity.Credential, bank protocol.AgentID, octets []byte, now time.Time) ([]byte, error) {
-	return signOctets(c, bank, octets, now)
-}
-
 // EncodeReceipt writes the canonical octets of a receipt, which its signature covers.
 func EncodeReceipt(r protocol.Receipt) ([]byte, error) { return encode(receiptInUTC(r)) }
 

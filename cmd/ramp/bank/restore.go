@@ -16,6 +16,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
+	"ramp/agents/words"
 	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
@@ -235,6 +236,6 @@ func printRestored(c *cobra.Command, found restored, file, dir string, drill boo
 			fmt.Fprintf(w, "%s can be restored; nothing was changed\n", file)
 			return
 		}
-		fmt.Fprintf(w, "restored, and in recovery\n  %s\n", node.RestoredHint(dir))
+		fmt.Fprintf(w, "restored, and in recovery\n  'ramp bank serve --dir %[1]s' takes back receipts that the backup lacks; then 'ramp bank recovery end --dir %[1]s'\n", words.ShellWord(dir))
 	})
 }
