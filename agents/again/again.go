@@ -66,7 +66,7 @@ func process(key string) string { return key[:max(0, strings.LastIndexByte(key, 
 // ordered in the same session, may still be bought, and is for the same.
 func Of(q control.BuyCall, row user.Row) bool {
 	switch {
-	case q.Named || q.Session == "" || detached(row.Order.Program) || row.Order.Session != q.Session || !Undecided(row.Purchase.State) || key(row.Order.Program) != key(q.Program):
+	case q.Named || q.Session == "" || detached(row.Order.Program) || row.Order.Session != q.Session || !row.Live() || key(row.Order.Program) != key(q.Program):
 		return false
 	case q.Program != nil:
 		return true
@@ -120,15 +120,6 @@ func sameElsewhere(x, y string) bool {
 
 // detached reports whether the command of a program does not wait for its end.
 func detached(p *message.Program) bool { return p != nil && p.Detached }
-
-// Undecided reports whether a purchase in this state may still be bought.
-func Undecided(state string) bool {
-	switch state {
-	case user.StateBidding, user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
-		return true
-	}
-	return false
-}
 
 // sameOrder reports whether an order asks for what a purchase was begun for. Times that
 // were counted from now are the same if they lie as far ahead as then.

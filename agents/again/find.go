@@ -56,7 +56,7 @@ func (u Records) interrupted(key string) ([]string, error) {
 	}
 	err := u.Journal.Each(user.TablePurchases, func(id string, value []byte) error {
 		row, err := user.ReadRow(value)
-		if Undecided(row.Purchase.State) {
+		if row.Live() {
 			add(id, row.Order.Program)
 		}
 		return err

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/user"
 	"ramp/protocol/message"
 )
 
@@ -68,7 +68,7 @@ func (j jobs) state(p message.Purchase) (over, ok bool, how string) {
 		return true, run.Exit == 0, fmt.Sprintf("ended with %d", run.Exit)
 	case runs:
 		return false, false, "is " + run.State
-	case again.Undecided(p.State):
+	case user.Undecided(p.State):
 		return false, false, "is being bought"
 	}
 	return true, false, "has not run: its purchase is " + p.State

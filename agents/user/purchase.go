@@ -53,8 +53,9 @@ type purchase struct {
 	reported string    // the last progress, so that each is reported once
 }
 
-// live reports whether a purchase in this state still needs its owner or others.
-func live(state string) bool {
+// Undecided reports whether a purchase in this state still needs its owner or others, and
+// may still be bought.
+func Undecided(state string) bool {
 	switch state {
 	case StateBidding, StateApproval, StateVoting, StateConfirming, StateDeciding:
 		return true
@@ -152,7 +153,7 @@ func (p *purchase) setUnits(state string) {
 // to approve, the last vote, or the bank's deadline. Zero: the purchase is over.
 func (p *purchase) until() time.Time {
 	switch {
-	case !live(p.row.State):
+	case !Undecided(p.row.State):
 		return time.Time{}
 	case p.coord != nil:
 		return p.coord.Until()
@@ -177,5 +178,5 @@ func (p *purchase) report(event string) protocol.Output {
 	p.reported = key
 	view := p.row.View()
 	view.Until, view.Waits = p.until(), waits
-	return toOwner(view.ID, message.Progress{Purchase: view, Event: event, Done: !live(view.State)})
+	return toOwner(view.ID, message.Progress{Purchase: view, Event: event, Done: !Undecided(view.State)})
 }

@@ -154,7 +154,7 @@ func toOwner(conversation string, body protocol.Body) protocol.Output {
 }
 
 // Live reports whether the purchase still needed its owner or others when it was saved.
-func (r Row) Live() bool { return live(r.State) }
+func (r Row) Live() bool { return Undecided(r.State) }
 
 // Signed is a live purchase brought up to date from the record of its bundle, in
 // reserve.TableBundles. A purchase is saved when it begins and when it is over, a

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
@@ -92,7 +91,7 @@ func (p *pendingBuy) resume(ctx context.Context, agent *control.Client, fresh st
 	if err := control.Purchase.Ask(ctx, agent, control.IDCall{ID: p.id}, &before); err != nil {
 		return p.id, nil //nolint:nilerr // it never began, and begins now
 	}
-	if again.Undecided(before.State) || before.Settled && before.State == user.StateSettled && ahead(before, time.Now()) {
+	if user.Undecided(before.State) || before.Settled && before.State == user.StateSettled && ahead(before, time.Now()) {
 		return p.id, nil
 	}
 	p.old = false

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
@@ -106,7 +105,7 @@ func (t trying) interrupted(id string, p message.Purchase, err error) (message.P
 	switch last := t.letGo(id); {
 	case last.Settled:
 		return last, nil
-	case again.Undecided(last.State):
+	case user.Undecided(last.State):
 		return p, err
 	}
 	return p, t.nothingHeld()
@@ -122,7 +121,7 @@ func (t trying) letGo(id string) message.Purchase {
 		last = line.Purchase
 		return nil
 	})
-	if last.ID == "" || again.Undecided(last.State) {
+	if last.ID == "" || user.Undecided(last.State) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.c.Context()), letGoTime)
 		defer cancel()
 		if err := control.Purchase.Ask(ctx, t.agent, control.IDCall{ID: id}, &last); err != nil {

@@ -81,24 +81,17 @@ func (s Sweep) end() time.Duration {
 	last := s.Created.Add(time.Second)
 	for _, t := range s.Tasks {
 		for _, a := range t.Attempts {
-			last = later(last, a.Started)
-			last = later(last, s.ended(a))
+			last = protocol.Later(last, a.Started)
+			last = protocol.Later(last, s.ended(a))
 		}
 	}
 	return last.Sub(s.Created)
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 // ended is the end of an attempt; one that runs has none yet.
 func (s Sweep) ended(a message.SweepAttempt) time.Time {
 	if a.Ended.IsZero() {
-		return later(a.Started, s.Now)
+		return protocol.Later(a.Started, s.Now)
 	}
 	return a.Ended
 }
