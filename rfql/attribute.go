@@ -36,7 +36,6 @@ func extensions(element Term) []Term {
 	return nil
 }
 
-// rootAttributes reads our own attributes of the root.
 func (r *reader) rootAttributes(root token) {
 	for _, a := range root.attributes {
 		switch value := collapse(a.value); a.name {

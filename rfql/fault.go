@@ -97,7 +97,6 @@ func quote(s string) string { return strconv.Quote(clip(s)) }
 // mostQuoted bounds a quotation from the document, in bytes.
 const mostQuoted = 60
 
-// clip shortens foreign text.
 func clip(s string) string {
 	if len(s) <= mostQuoted {
 		return s

@@ -43,7 +43,6 @@ func numberAllowed(t Term) string {
 	return fmt.Sprintf("a whole number of %s from 1 to %d", t.unit(), t.most())
 }
 
-// parseNumber reads a whole number.
 func parseNumber(t Term, s string) (int, bool) {
 	unsigned := strings.TrimPrefix(s, "+")
 	if unsigned == "" || len(unsigned) > MaxDigits || !decimal(unsigned) {

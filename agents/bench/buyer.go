@@ -168,7 +168,6 @@ func (b *buyer) obey(ctx context.Context, o Order) (AuctionReport, error) {
 	return r, nil
 }
 
-// meet waits until all sellers are known.
 func (b *buyer) meet(ctx context.Context, n int) error {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()

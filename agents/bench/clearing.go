@@ -117,7 +117,6 @@ func cpu(who int) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// runCBC has cbc solve an instance.
 func (b *ClearingBench) runCBC(ctx context.Context, cbc string, c *CATS) (*CBCFigures, error) {
 	f, err := os.CreateTemp("", "ramp-*.lp")
 	if err != nil {

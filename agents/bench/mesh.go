@@ -242,7 +242,6 @@ func (h *hosts) settle(ctx context.Context) (float64, error) {
 	}
 }
 
-// measure counts for a while.
 func (h *hosts) measure(ctx context.Context, f *MeshFigures) error {
 	h.seen.mu.Lock()
 	h.seen.left = map[presenceKey]time.Time{}

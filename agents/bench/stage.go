@@ -68,7 +68,6 @@ type stageBench struct {
 	halt  func()
 }
 
-// start makes the file and connects both sides.
 func (b *stageBench) start(ctx context.Context, size int64) error {
 	source := filepath.Join(b.dir, "source")
 	if err := writeNoise(source, size); err != nil {
@@ -212,7 +211,6 @@ func (b *stageBench) clear() error {
 
 func (b *stageBench) out() string { return filepath.Join(b.dir, "out") }
 
-// put uploads the file to a new job.
 func (b *stageBench) put(_ context.Context, s stage.Stream) error {
 	b.job++
 	for _, dir := range []string{"work", "part"} {
@@ -223,7 +221,6 @@ func (b *stageBench) put(_ context.Context, s stage.Stream) error {
 	return stage.Put(s, stage.Key{}, b.input)
 }
 
-// get fetches it into an empty directory.
 func (b *stageBench) get(_ context.Context, s stage.Stream) error {
 	out := b.out()
 	if err := os.Mkdir(out, 0o700); err != nil {

@@ -61,7 +61,6 @@ func (c *Config) runners(named []string) []string {
 	return list
 }
 
-// openPBS makes a driver of an OpenPBS server.
 func openPBS(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
 	cfg := c.pbs(agent, log)
 	d, err := pbs.Open(cfg)

@@ -403,7 +403,6 @@ func (c *Config) TrustAnchors(unsaved ...[]byte) (*identity.Trust, error) {
 	return t, nil
 }
 
-// payTerms parses a list of banks and currencies.
 func payTerms(key string, pay []Pay) ([]protocol.Terms, error) {
 	var list []protocol.Terms
 	for i, p := range pay {

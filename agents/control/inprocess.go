@@ -13,7 +13,6 @@ func Local(h http.Handler) *Client {
 // inProcess answers requests by a handler, streaming.
 type inProcess struct{ handler http.Handler }
 
-// pipeWriter is the ResponseWriter of inProcess.
 type pipeWriter struct {
 	header http.Header
 	status chan int

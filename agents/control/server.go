@@ -189,7 +189,6 @@ func Refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(callError(err)) // an error means that the caller left
 }
 
-// callError converts an error for the socket.
 func callError(err error) CallError {
 	err = stopping(err)
 	e := CallError{Error: err.Error()}

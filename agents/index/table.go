@@ -41,7 +41,6 @@ func (e *entry) row() message.IndexRow {
 	return message.IndexRow{Seller: e.Seller.Fingerprint(), Start: p.Start, Min: p.Min, Cores: p.Properties.Cores, Load: e.Load}
 }
 
-// table owns the records of a server.
 type table struct {
 	by      map[string]*entry // by fingerprint
 	shelves map[shelf]map[string]*entry

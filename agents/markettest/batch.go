@@ -18,7 +18,6 @@ type Batch struct {
 	Slots map[string]protocol.Slot // reservations, by ID
 }
 
-// answer carries out a request.
 func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Message {
 	var body protocol.Body
 	switch r := m.Body.(type) {

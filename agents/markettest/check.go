@@ -36,7 +36,6 @@ func (m *Market) Balance(name string) protocol.Credits {
 	return sum
 }
 
-// ledger is the bank's stored ledger.
 func (m *Market) ledger() *ledger.Ledger {
 	cfg := ledger.Config{Bank: m.cast.ID(Bank), Currencies: []string{m.cast.Terms().Currency}}
 	l, err := ledger.Load(cfg, m.now, m.parties[Bank].store)

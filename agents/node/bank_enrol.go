@@ -21,7 +21,6 @@ import (
 	"ramp/protocol/invitation"
 )
 
-// enroller certifies newcomers for a bank.
 type enroller struct {
 	node     *Node
 	ca       *identity.CA

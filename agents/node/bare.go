@@ -7,7 +7,6 @@ import (
 	"ramp/protocol"
 )
 
-// answerBare makes a seller answer bare frames.
 func answerBare(n *Node) func(*mesh.Config) {
 	return func(c *mesh.Config) {
 		c.Bare = func(from protocol.AgentID, f []byte) {

@@ -46,7 +46,6 @@ func newEvents(now time.Time) *events {
 	return &events{last: uint64(now.UnixMicro()), news: newWakeup(), followed: newWakeup()}
 }
 
-// wakeup wakes all goroutines that wait for it.
 type wakeup struct {
 	mu     sync.Mutex
 	raised chan struct{} // closed by raise; nil: nobody waits

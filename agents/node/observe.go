@@ -121,7 +121,6 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 	return 0, ""
 }
 
-// aboutDecision returns the figures of a logged message.
 func aboutDecision(m protocol.Message) []any {
 	switch body := m.Body.(type) {
 	case message.Proposal:

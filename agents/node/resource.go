@@ -266,7 +266,6 @@ func (r *Resource) watchDisks(ctx context.Context) {
 	}
 }
 
-// gauges are how much a site has promised.
 func (r *Resource) gauges() {
 	for _, g := range []struct{ name, help, state string }{
 		{"ramp_holds", "Units that are held and not sold.", string(reserve.ClaimHeld)},

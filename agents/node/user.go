@@ -98,7 +98,6 @@ func StartUserServing(ctx context.Context, dir string, logTo io.Writer) (*contro
 // CutOffHint helps with an agent that the market does not hear.
 const CutOffHint = "is its certificate of this market, and not revoked? 'ramp ca show' shows who issued it; ask the bank, or join by a new invitation"
 
-// joinHint helps with an agent that cannot join.
 func joinHint(dir string, err error) string {
 	if errors.Is(err, mesh.ErrCutOff) {
 		return CutOffHint
@@ -159,7 +158,6 @@ func ServeUser(ctx context.Context, dir string, logTo io.Writer) error {
 	return errors.Join(err, n.Stop())
 }
 
-// userGauges count what a user agent knows.
 func (n *Node) userGauges() {
 	n.monitor.figure("ramp_resources_known", "Resources that are there now.", func(now time.Time, r agents.Role) int {
 		return len(r.(*user.Role).Known(now, protocol.KindResource))

@@ -45,7 +45,6 @@ func (u userAgent) inSweeps(ctx context.Context, f func(now time.Time, s *sweepe
 	return nil
 }
 
-// ofSweep reads something of a sweep.
 func ofSweep[T any](ctx context.Context, u userAgent, id string, f func(now time.Time, s *sweeper.Sweeps) (T, bool)) (v T, err error) {
 	err = u.inSweeps(ctx, func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error) {
 		var found bool

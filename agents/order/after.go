@@ -178,7 +178,6 @@ func (j jobs) still(waits []After) ([]After, error) {
 	return left, nil
 }
 
-// words name jobs for people.
 func (j jobs) words(list []After) string {
 	var names []string
 	for _, a := range list {

@@ -44,7 +44,6 @@ func DocumentError(path string, err error) error {
 	return exit.Fail(exit.Usage, "", "%s: %w", path, err)
 }
 
-// faultsIn are the faults of a file.
 type faultsIn struct {
 	faults interface {
 		error

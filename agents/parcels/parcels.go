@@ -270,7 +270,6 @@ func output(run message.Run, q control.RunFileCall) (unit message.RunUnit, f pro
 	return unit, unit.Status.Outputs[k], nil
 }
 
-// copyOf fetches an output from its site.
 func (s Shelf) copyOf(ctx context.Context, run message.Run, unit message.RunUnit, f protocol.StagedFile, root *os.Root) error {
 	stream, err := s.Open(ctx, unit.Seller)
 	if err != nil {

@@ -140,7 +140,6 @@ func (p *proofs) found(now time.Time, f Found) protocol.Output {
 	return p.wake(now)
 }
 
-// wake does what is due at every bank.
 func (p *proofs) wake(now time.Time) (out protocol.Output) {
 	for _, id := range slices.Sorted(maps.Keys(p.banks)) {
 		out = out.Join(p.step(now, id))
@@ -216,7 +215,6 @@ func (p *proofs) answered(now time.Time, id protocol.AgentID, tag string, body p
 	return out.Join(p.step(now, id)).Join(p.look(now))
 }
 
-// take keeps a proof that holds.
 func (p *proofs) take(id protocol.AgentID, b *prover, o *owed, doc []byte) protocol.Output {
 	var h contract.VerifiedHead
 	d, err := audit.Decode(doc)

@@ -94,7 +94,6 @@ func (k *market) calendars() []*calendar.Calendar {
 	return []*calendar.Calendar{k.calendar, k.optimistic.free, k.optimistic.held}
 }
 
-// forget drops slots that are past.
 func (k *market) forget(now time.Time) {
 	k.nodes.forget(now)
 	for _, c := range k.calendars() {

@@ -41,7 +41,6 @@ func (k *market) status(now time.Time) message.QueueStatus {
 	return s
 }
 
-// slots counts the units in the journal.
 func (r *Role) slots(now time.Time) message.SlotStatus {
 	s := message.SlotStatus{Unknown: r.promises.Strangers(), Owed: r.promises.Owed()}
 	for _, l := range r.promises.Reservations() {

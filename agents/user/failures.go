@@ -64,7 +64,6 @@ func (f *failures) note(now time.Time, conversation string, list []reserve.Silen
 	return f.wake(now)
 }
 
-// heard takes a seller's answer to a vote.
 func (f *failures) heard(m protocol.Message) {
 	switch m.Body.(type) {
 	case message.Vote, message.Refusal:

@@ -96,7 +96,6 @@ func (r *purchases) add(p *purchase) {
 
 func (r *purchases) used(id string) bool { return r.by[id] != nil || r.ended[id] }
 
-// end remembers that a purchase is over.
 func (r *purchases) end(id string) {
 	if r.ended[id] {
 		return
@@ -289,7 +288,6 @@ func (r *purchases) awaitApproval(now time.Time, p *purchase) protocol.Output {
 	return r.finish(now, p, StateFailed, "not approved")
 }
 
-// approval takes the owner's decision.
 func (r *purchases) approval(now time.Time, a message.Approval) protocol.Output {
 	p := r.by[a.ID]
 	if p == nil || p.row.State != StateApproval {

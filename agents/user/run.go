@@ -110,7 +110,6 @@ func (x *run) due() time.Time {
 	return at
 }
 
-// hurry makes every unit due at once.
 func (x *run) hurry(now time.Time) {
 	for i := range x.pace {
 		x.pace[i] = pace{at: now}

@@ -165,7 +165,6 @@ func (r *runs) receive(now time.Time, x *run, i int, m protocol.Message) protoco
 	return protocol.Output{}
 }
 
-// status takes a site's report on a launch.
 func (r *runs) status(now time.Time, x *run, i int, s message.LaunchStatus) protocol.Output {
 	u := &x.view.Units[i]
 	if rank(s.Stage) < rank(u.Status.Stage) && !(u.Status.Stage == message.StageSubmitted && s.Stage == message.StageSubmitting) {

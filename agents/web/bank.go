@@ -21,7 +21,6 @@ import (
 	"ramp/protocol/contract"
 )
 
-// bankPages are the pages of a bank's operator.
 type bankPages struct{ *Server }
 
 func (s bankPages) routes(mux *http.ServeMux) {

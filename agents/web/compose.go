@@ -181,7 +181,6 @@ func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error
 	return v, nil
 }
 
-// requestWords say what a request asks for.
 func requestWords(doc rfql.Document) string {
 	var list []string
 	for i := range doc.Len() {

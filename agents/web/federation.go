@@ -41,7 +41,6 @@ func modulesOf(m control.JobModules) string {
 	return text
 }
 
-// seconds is a number of seconds for people.
 func seconds(s float64) string {
 	if s < 60 {
 		return fmt.Sprintf("%.1f s", s)

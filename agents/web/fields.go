@@ -49,7 +49,6 @@ func memory(mb int) string {
 	return fmt.Sprintf("%d MB", mb)
 }
 
-// bytesOf is a size.
 func bytesOf(n int64) string {
 	switch {
 	case n < 10_000:

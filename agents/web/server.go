@@ -94,7 +94,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// notFound answers for addresses that no page has.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusNotFound, view{Title: "There is no such page", Blocks: []block{{Note: &note{Kind: "bad", Text: "No page has the address " + r.URL.Path + "."}, Links: []link{{"First page", "/"}}}}})
 }

@@ -17,7 +17,6 @@ import (
 	"ramp/protocol/message"
 )
 
-// sitePages are the pages of a site's administrator.
 type sitePages struct{ *Server }
 
 func (s sitePages) routes(mux *http.ServeMux) {

@@ -17,7 +17,6 @@ import (
 // pageRows is how many rows a list has on a page.
 const pageRows = 50
 
-// userPages are the pages of a researcher.
 type userPages struct{ *Server }
 
 func (s userPages) routes(mux *http.ServeMux) {

@@ -79,7 +79,6 @@ func (n notes) list() []Note {
 	return list
 }
 
-// notesOf searches a log for oddities.
 func notesOf(l *Log, p places) []Note {
 	n := notes{}
 	n.headers(l, p)
@@ -110,7 +109,6 @@ func notesOf(l *Log, p places) []Note {
 	return n.list()
 }
 
-// headers checks the header comments.
 func (n notes) headers(l *Log, p places) {
 	h := l.Headers()
 	if _, told := l.maxProcs(); !told {

@@ -72,7 +72,6 @@ const (
 	maxDoublings   = 16 // about 45 days
 )
 
-// schedule starts the jobs that may start now.
 func (s *scheduler) schedule() {
 	for len(s.queue) > 0 && s.fits(s.queue[0]) {
 		s.start(s.queue[0], s.now)

@@ -124,7 +124,6 @@ func (l *Log) rebase(from int64) {
 	l.redate("StartTime", start)
 }
 
-// redate changes the date of an existing header.
 func (l *Log) redate(key string, unix int64) {
 	if _, told := l.Header(key); told {
 		l.SetHeader(key, time.Unix(unix, 0).UTC().Format(time.UnixDate))

@@ -68,7 +68,6 @@ func Summarise(l *Log) Summary {
 	return s
 }
 
-// jobs adds the values of the single jobs.
 func (s *Summary) jobs(l *Log) {
 	var sizes, runs, waits, asked []int64
 	serial, pow2 := 0, 0

@@ -165,7 +165,6 @@ func (f *File) reload() error {
 	return nil
 }
 
-// drop closes the open transaction.
 func (f *File) drop() {
 	if f.tx != nil {
 		_ = f.tx.Rollback() // bbolt may have closed it already

@@ -107,7 +107,6 @@ func (tx *Tx) log(op byte, key, value []byte) {
 	tx.ops = append(tx.ops, value...)
 }
 
-// replay repeats the operations of a frame.
 func replay(tx *bbolt.Tx, ops []byte) error {
 	var b *bbolt.Bucket
 	var err error

@@ -245,7 +245,6 @@ func (bs *bundles) payable(b *protocol.Bundle) error {
 	return nil
 }
 
-// checkMode checks a bundle's mode against its units.
 func checkMode(b *protocol.Bundle) error {
 	if !b.Mode.Known() {
 		return refuse(protocol.CodeMode, "settlement mode %.40q is unknown", b.Mode)

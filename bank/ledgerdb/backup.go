@@ -136,7 +136,6 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// removed removes a file that may be missing.
 func removed(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -52,7 +52,6 @@ func stir(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// digestOf is the sum of all rows.
 func digestOf(tables *bbolt.Bucket) (digest, error) {
 	var d digest
 	err := tables.ForEachBucket(func(name []byte) error {

@@ -92,7 +92,6 @@ func (c *cluster) get(ctx context.Context, key string) ([]pair, error) {
 	return o.Responses[0].Range.Rows, nil
 }
 
-// remove deletes the keys from one to another.
 func (c *cluster) remove(ctx context.Context, wait time.Duration, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

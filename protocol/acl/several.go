@@ -26,7 +26,6 @@ func ParseAll(b []byte, take func(Message) error) error {
 	}
 }
 
-// comments skips white space and comments.
 func (p *parser) comments() {
 	for p.peek() == ';' {
 		for p.pos < len(p.src) && p.src[p.pos] != '\n' {

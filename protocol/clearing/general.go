@@ -100,7 +100,6 @@ func (c *course) ceiling() bool {
 	return c.p.MaxCost > 0 && !(c.meetAll() && c.p.Objective != protocol.ObjectiveTime)
 }
 
-// meetAll reports whether every offer meets every term.
 func (c *course) meetAll() bool {
 	return !slices.ContainsFunc(c.m.offers, func(o offer) bool { return o.sums[violations] > 0 || o.sums[excess] > 0 })
 }

@@ -135,7 +135,6 @@ func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
 	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: k.der}, nil
 }
 
-// outer verifies the seller's layer of a sale.
 func (o *Opener) outer(der []byte, at time.Time) (knownSale, identity.Peer, error) {
 	key := tail(der)
 	if k, ok := o.sales.Recall(key); ok && bytes.Equal(k.der, der) {
@@ -150,7 +149,6 @@ func (o *Opener) outer(der []byte, at time.Time) (knownSale, identity.Peer, erro
 	return k, seller, err
 }
 
-// readBundle verifies a bundle in full.
 func readBundle(der []byte, trust *identity.Trust, at time.Time) (known, identity.Peer, error) {
 	s, user, signed, err := unseal(der, trust, at)
 	if err != nil {

@@ -39,7 +39,6 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 // EncodeReceipt writes the canonical octets of a receipt, which its signature covers.
 func EncodeReceipt(r protocol.Receipt) ([]byte, error) { return encode(receiptInUTC(r)) }
 
-// receiptInUTC converts times to UTC.
 func receiptInUTC(r protocol.Receipt) receipt {
 	r.Time = r.Time.UTC()
 	r.Refunds = slices.Clone(r.Refunds)

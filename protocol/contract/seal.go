@@ -104,7 +104,6 @@ func (w *writer) algorithm(id objectID) {
 	w.value(tagSequence, func() { w.object(id) })
 }
 
-// signedData writes a SignedData around its members.
 func (w *writer) signedData(members func()) {
 	w.value(tagSequence, func() {
 		w.value(tagContext0, func() { w.value(tagSequence, members) })

@@ -103,7 +103,6 @@ func (f *fields) want(id objectID) {
 	}
 }
 
-// signerFirst puts the signer's certificate first.
 func signerFirst(certificates [][]byte, by signer) ([][]byte, error) {
 	chain := [][]byte{nil}
 	for _, der := range certificates {

@@ -177,7 +177,6 @@ func tail(der []byte) (key [32]byte) {
 	return key
 }
 
-// checkSizes checks the bounds of a chain.
 func checkSizes(chain [][]byte) error {
 	if len(chain) < 1 || len(chain) > MaxChain {
 		return fmt.Errorf("chain of %d certificates, want 1..%d: %w", len(chain), MaxChain, ErrMalformed)
@@ -207,7 +206,6 @@ func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// verifyChain verifies a chain in full.
 func (t *rules) verifyChain(certs []*x509.Certificate, at time.Time) (knownChain, error) {
 	leaf := certs[0]
 	if err := checkLeaf(leaf); err != nil {

@@ -177,7 +177,6 @@ func (b *bench) attacks(victim message.Job) (list []Result, err error) {
 	return list, nil
 }
 
-// try runs one job that makes attempts.
 func (b *bench) try(t targets) (list []Result, err error) {
 	text, err := json.Marshal(t)
 	if err != nil {

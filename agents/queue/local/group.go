@@ -191,7 +191,6 @@ func (g group) members() map[int]bool {
 	return list
 }
 
-// remove removes the group if it is empty.
 func (g group) remove() {
 	if g != "" {
 		_ = os.Remove(string(g))

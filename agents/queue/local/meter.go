@@ -47,7 +47,6 @@ func readUsage(job message.Job, s *protocol.JobStatus) error {
 	return nil
 }
 
-// writeUsage replaces the saved reading.
 func writeUsage(job message.Job, r reading) error {
 	path := control(job, usageFile)
 	text := fmt.Appendf(nil, `{"usage":{"cpu":%d,"wall":%d,"share":%d},"memory":%d}`, r.Usage.CPU, r.Usage.Wall, r.Usage.Share, r.Memory)
@@ -82,7 +81,6 @@ type sight struct {
 	waited   time.Duration   // of children that the keeper has waited for
 }
 
-// look adds a measurement.
 func (m *meter) look(s sight) {
 	now, live, resident := map[life]time.Duration{}, s.waited, int64(0)
 	for pid, p := range s.own {

@@ -97,7 +97,6 @@ func (k *keeper) start(argv []string, attr *os.ProcAttr) error {
 	return err
 }
 
-// open opens the program's input and output files.
 func (k *keeper) open() ([]*os.File, error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {

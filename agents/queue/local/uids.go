@@ -83,7 +83,6 @@ func (p plan) clear(uid int) bool {
 	return true
 }
 
-// killUID kills all processes of a job's uid.
 func killUID(uid int) error {
 	return killAll(func(pid int) bool { return uidOf(pid) == uid })
 }

@@ -89,7 +89,6 @@ func readReservation(block string) (reservation, error) {
 	return r, nil
 }
 
-// decode reads one JSON document of a command.
 func decode(program string, b []byte, v any) error {
 	b = bytes.TrimSpace(b)
 	switch {

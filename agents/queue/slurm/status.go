@@ -24,7 +24,6 @@ func (b *batch) ask(now time.Time) script.Ask {
 	return func(jobs []message.Job) (map[string]script.Entry, error) { return b.entries(now, jobs) }
 }
 
-// entries asks Slurm about jobs.
 func (b *batch) entries(now time.Time, jobs []message.Job) (map[string]script.Entry, error) {
 	names := make([]string, len(jobs))
 	for i, job := range jobs {

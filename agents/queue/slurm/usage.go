@@ -58,7 +58,6 @@ type ran struct {
 	changed bool // since then
 }
 
-// add records a stretch as it is now.
 func (r *ran) add(s stretch) {
 	i, known := r.index[s.key()]
 	switch {

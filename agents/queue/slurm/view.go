@@ -180,7 +180,6 @@ func (v *view) placehold(h held) {
 	v.held = append(v.held, h)
 }
 
-// mine finds a reservation of the agent.
 func (v *view) mine(id string) (held, bool) {
 	i := slices.IndexFunc(v.held, func(h held) bool { return h.mine && h.id == id })
 	if i < 0 {

@@ -162,7 +162,6 @@ func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, a
 	return argv, a, why
 }
 
-// names lists the applications, for people.
 func (p Policy) names() string {
 	if len(p.Apps) == 0 {
 		return "there are none"

@@ -23,7 +23,6 @@ var (
 	commit  = ""
 )
 
-// versionAnswer describes the program.
 type versionAnswer struct {
 	Version    string   `json:"version"`
 	Commit     string   `json:"commit,omitempty"`

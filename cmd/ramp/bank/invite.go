@@ -22,7 +22,6 @@ import (
 // inviteUses is the default of an invitation.
 const inviteUses = 1
 
-// inviteFlags describe an invitation.
 type inviteFlags struct {
 	uses      int
 	expires   string

@@ -200,7 +200,6 @@ func (w *witness) newest(ctx context.Context) (control.ProofAnswer, error) {
 	return a, nil
 }
 
-// check verifies the bank's answer.
 func (w *witness) check(doc []byte) (bool, error) {
 	before, _ := w.heads.Memory.Last(w.bank)
 	_, h, err := w.heads.TakeProof(doc, w.bank, w.trust, true)

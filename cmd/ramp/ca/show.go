@@ -143,7 +143,6 @@ func (s shownCert) countsWords(trust *identity.Trust) string {
 	return "yes"
 }
 
-// keyWords describe the kind of a key.
 func keyWords(pub crypto.PublicKey) string {
 	switch k := pub.(type) {
 	case *ecdsa.PublicKey:

@@ -276,7 +276,6 @@ func OpenUserServing(c *cobra.Command) (*control.Client, func(), error) {
 	return openUserBy(c, node.StartUserServing)
 }
 
-// startsUser starts a user agent in this process.
 type startsUser func(ctx context.Context, dir string, logTo io.Writer) (*control.Client, func(), error)
 
 func openUserBy(c *cobra.Command, start startsUser) (*control.Client, func(), error) {

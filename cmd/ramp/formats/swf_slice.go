@@ -12,7 +12,6 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// sliceFlags are the flags of 'ramp swf slice'.
 type sliceFlags struct {
 	workload.Cut
 	length time.Duration

@@ -39,7 +39,6 @@ honest site.`,
 	return c
 }
 
-// simFlags are the flags of a simulated market.
 type simFlags struct {
 	seed      string
 	resources int

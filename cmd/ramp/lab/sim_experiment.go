@@ -20,7 +20,6 @@ import (
 	"ramp/cmd/ramp/cli"
 )
 
-// experimentFlags are the flags of 'sim experiment'.
 type experimentFlags struct {
 	logs, seed, out string
 	repeat, jobs    int
@@ -107,7 +106,6 @@ func listExperiments(c *cobra.Command) error {
 	})
 }
 
-// lab checks the flags and reads the logs.
 func (f *experimentFlags) lab() (*experiment.Lab, error) {
 	seed, err := strconv.ParseUint(f.seed, 10, 64)
 	switch {

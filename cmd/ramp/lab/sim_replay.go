@@ -40,7 +40,6 @@ func parseSeeds(s string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// exploreReport is the result of an exploration.
 type exploreReport struct {
 	explore.Sum
 	Scenario    string  `json:"scenario,omitempty"` // file of the smallest failing market

@@ -40,7 +40,6 @@ trace_hash on any machine.`,
 	return c
 }
 
-// runMarket simulates a market and prints the result.
 func runMarket(c *cobra.Command, cfg market.Config, observers []sim.Observer) error {
 	cast, err := adversary.NewCast()
 	if err != nil {

@@ -144,7 +144,6 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 	return made, nil
 }
 
-// complete fills in defaults, and checks the flags.
 func (s *siteInit) complete() error {
 	s.Driver = cmp.Or(s.Driver, config.LikelyDriver())
 	if err := s.CheckPrograms(s.Driver); err != nil {
@@ -252,7 +251,6 @@ func (s *siteInit) certify(a *madeAgent, several bool) error {
 	return nil
 }
 
-// agentName is the name in an agent's certificate.
 func (s *siteInit) agentName(part string, several bool) string {
 	name := s.name
 	if name == "" {

@@ -206,7 +206,6 @@ func busyWords(l message.QuoteLine) string {
 	return fmt.Sprintf("%d of %d", l.Busy, l.Capacity)
 }
 
-// quoteWords describe an answer and its reason.
 func quoteWords(l message.QuoteLine) string {
 	switch {
 	case l.Offer != nil:

@@ -142,7 +142,6 @@ func (w *watching) explain(now time.Time) {
 	}
 }
 
-// watching shows a run until it ends.
 type watching struct {
 	c       *cobra.Command
 	agent   *control.Client
