@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/federated"
+	"ramp/agents/mesh"
 	"ramp/agents/resource"
 	"ramp/agents/stage"
 	"ramp/protocol"
@@ -335,3 +337,23 @@ func (r *Resource) dryRun(ctx context.Context, _ struct{}) (control.DryRunAnswer
 	a.Sales, a.Why = s.Sales, s.Why
 	return a, err
 }
+
+func answerBare(n *Node) func(*mesh.Config) {
+	return func(c *mesh.Config) {
+		c.Bare = func(from protocol.AgentID, f []byte) {
+			if len(f) < 4 {
+				return
+			}
+			size := int(binary.BigEndian.Uint32(f))
+			if size == 0 || size > protocol.MaxMessage {
+				return
+			}
+			if err := n.Mesh.SendBare(from, make([]byte, size)); err != nil {
+				n.Log.Warn("bare answer", "err", err)
+			}
+		}
+	}
+}
+
+// BareEnv makes 'resource serve' answer bare frames, for 'bench auction'.
+const BareEnv = "RAMP_BENCH_BARE"

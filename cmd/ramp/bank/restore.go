@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
+	"ramp/bank/ledgeretcd"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/contract"
 	"ramp/protocol/identity"
@@ -238,4 +240,48 @@ func printRestored(c *cobra.Command, found restored, file, dir string, drill boo
 		}
 		fmt.Fprintf(w, "restored, and in recovery\n  'ramp bank serve --dir %[1]s' takes back receipts that the backup lacks; then 'ramp bank recovery end --dir %[1]s'\n", words.ShellWord(dir))
 	})
+}
+
+// place sets the path of the ledger; for a cluster, that of this machine's copy.
+func (r *restoring) place(dir string, cfg *config.Config, log *slog.Logger) (err error) {
+	if !strings.HasPrefix(cfg.Bank.Store, "etcd:") {
+		r.ledger, err = cfg.LedgerFile()
+		return err
+	}
+	r.ledger = filepath.Join(dir, config.MirrorName)
+	r.node, err = node.Prepare(filepath.Join(dir, config.Name), log)
+	return err
+}
+
+func (r *restoring) load(ctx context.Context) (err error) {
+	hosts := strings.Split(strings.TrimPrefix(r.node.Cfg.Bank.Store, "etcd:"), ",")
+	cfg, err := r.node.ClusterConfig(hosts)
+	if err != nil {
+		return err
+	}
+	db, err := ledgerdb.Open(r.copy)
+	if err != nil {
+		return node.JournalError(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, node.CommandWait)
+	defer cancel()
+	err = ledgeretcd.Import(ctx, cfg, db)
+	if err != nil {
+		for _, path := range []string{cfg.Mirror, cfg.Mirror + boltfile.LogEnd, cfg.Mirror + boltfile.LockEnd} { // it did not exist before
+			err = errors.Join(err, removed(path))
+		}
+	}
+	if errors.Is(err, ledgeretcd.ErrNotEmpty) || errors.Is(err, ledgeretcd.ErrUnfinished) {
+		hint := "if it is incomplete or wrong, and no agent of the bank runs, remove it: 'etcdctl del --prefix %s', and mirror.db on each machine"
+		return exit.Fail(exit.Usage, fmt.Sprintf(hint, ledgeretcd.PrefixOf(cfg.Bank)), "%w", err)
+	}
+	return node.ClusterError(err)
+}
+
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
