@@ -102,11 +102,10 @@ func (m *modes) barterAtOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.ended(ctx, "a1", first); err != nil {
+	if err := m.ended(ctx, "a1", first); err != nil {
 		return err
 	}
-	_, err = m.ended(ctx, "b1", second)
-	return err
+	return m.ended(ctx, "b1", second)
 }
 
 // barterBack: b1 buys for 50 on A's cluster, and a1 asks for more than it has.
@@ -115,7 +114,7 @@ func (m *modes) barterBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.ended(ctx, "b1", third); err != nil {
+	if err := m.ended(ctx, "b1", third); err != nil {
 		return err
 	}
 	refused, err := m.order(ctx, barterJob("a1", "b-cluster", 50))
@@ -141,11 +140,11 @@ func (m *modes) hold(ctx context.Context, o modesOrder) (message.Purchase, error
 }
 
 // ended waits for the end of a job and shows who was paid.
-func (m *modes) ended(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
+func (m *modes) ended(ctx context.Context, user string, p message.Purchase) error {
 	p, err := m.end(ctx, user, p)
 	if err != nil {
-		return p, err
+		return err
 	}
 	u := p.Units[0]
-	return p, m.step(ctx, &p, "%s's job on %s: %s; %s paid, %s released", user, u.Resource, order.EndWords(u), u.Paid.Cents(), (u.Cost - u.Paid).Cents())
+	return m.step(ctx, &p, "%s's job on %s: %s; %s paid, %s released", user, u.Resource, order.EndWords(u), u.Paid.Cents(), (u.Cost - u.Paid).Cents())
 }

@@ -48,7 +48,7 @@ func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error
 	if err != nil {
 		return view{}, err
 	}
-	v := view{Title: "Status", On: siteEvents, Blocks: []block{{Status: "Sales: " + string(a.Sales) + ".", Facts: siteFacts(a, dry)}}}
+	v := view{Title: "Status", On: siteEvents, Blocks: []block{{Status: "Sales: " + string(a.Sales) + ".", Facts: siteFacts(a)}}}
 	if a.Sales == message.SalesDrained {
 		v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: sentence(cmp.Or(a.Why, "nothing is sold"))}, Form: &form{Action: "/resume", Submit: "Sell again", Fields: []field{hidden("yes", "1")}}})
 	} else {
@@ -62,7 +62,7 @@ func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error
 	return v, nil
 }
 
-func siteFacts(a message.ResourceStatus, dry control.DryRunAnswer) []fact {
+func siteFacts(a message.ResourceStatus) []fact {
 	q := a.Queue
 	use := "unknown"
 	if q.Capacity > 0 {

@@ -145,7 +145,7 @@ func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 		return protocol.Slot{}, "", why
 	}
 	b.Changed(now)
-	if why := b.submit(now, id, slot); why != nil {
+	if why := b.submit(id, slot); why != nil {
 		return protocol.Slot{}, "", why
 	}
 	got, name, why = b.Find(now, id)
@@ -156,7 +156,7 @@ func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 }
 
 // submit asks for a reservation of single cores on any nodes.
-func (b *batch) submit(now time.Time, id string, slot protocol.Slot) *protocol.Reason {
+func (b *batch) submit(id string, slot protocol.Slot) *protocol.Reason {
 	const stamp = "200601021504.05"
 	args := []string{"-N", b.mark.Name(id), "-R", slot.Start.Format(stamp), "-E", slot.End.Format(stamp),
 		"-l", fmt.Sprintf("select=%d:ncpus=1", slot.Cores), "-I", fmt.Sprint(-confirm)}

@@ -13,7 +13,6 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/order"
 	"ramp/cmd/ramp/cli"
-	"ramp/protocol/english/rules"
 )
 
 func newResourceFederation() *cobra.Command {
@@ -59,7 +58,7 @@ means that a member has another file; the two do not bid for each other's jobs.`
 					}
 				}
 			}
-			return cli.Show(c, v, func(w io.Writer) { printRules(w, r, v) })
+			return cli.Show(c, v, func(w io.Writer) { printRules(w, v) })
 		},
 	}
 }
@@ -77,7 +76,7 @@ func askQueue(c *cobra.Command) (q control.SiteQueue, ok bool) {
 	return q, control.FederationQueue.Ask(c.Context(), agent, control.None{}, &q) == nil
 }
 
-func printRules(w io.Writer, r rules.Rules, v checkedRules) {
+func printRules(w io.Writer, v checkedRules) {
 	rows := [][]string{{"sha256", v.SHA256}, {"levels", strings.Join(v.Levels, " < ")}, {"users", fmt.Sprint(v.Users)}}
 	for _, m := range slices.Sorted(maps.Keys(v.Members)) {
 		rows = append(rows, []string{"member", m, v.Members[m]})
