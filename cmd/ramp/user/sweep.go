@@ -76,7 +76,7 @@ func readPlan(c *cobra.Command, path string, q *sweepFlags, now time.Time) (*pla
 		return os.ReadFile(name)
 	})
 	if err != nil {
-		return nil, exit.WithCode(exit.Usage, err)
+		return nil, &exit.Error{Code: exit.Usage, Err: err, Hint: "docs/SWEEPS.md shows a plan"}
 	}
 	if q.deadline != "" {
 		if err := p.SetDeadline(q.deadline); err != nil {

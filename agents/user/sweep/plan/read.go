@@ -42,6 +42,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Faults.In(e.File) }
 
+func (e *Error) Unwrap() error { return e.Faults }
+
 type reader struct {
 	jobfile.Nodes
 	plan      Plan
@@ -85,9 +87,9 @@ func (r *reader) document(doc []byte) {
 	}
 	known := []string{keySweep, keyParameters, keyZip, keyTask, keyDeadline, keyBudget, keyStrategy, keyEqual, keyRetry, keyAtOnce}
 	nodes := r.keys(root, "sweep: wing", known)
-	for _, need := range [][2]string{{keyParameters, "such as angle: {values: [1, 2]}"}, {keyTask, "with command, or app"}} {
+	for _, need := range [][2]string{{keyParameters, "some, such as angle: {values: [1, 2]}"}, {keyTask, "one, with command or app"}} {
 		if nodes[need[0]].value == nil {
-			r.Fault(root, "%s: it is missing: want it, %s", need[0], need[1])
+			r.Fault(root, "%s: missing: want %s", need[0], need[1])
 		}
 	}
 	for _, key := range known {
