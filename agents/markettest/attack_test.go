@@ -402,15 +402,23 @@ func TestCutBytes(t *testing.T) {
 	}
 }
 
-// A buyer names a bank whose clock is ahead, by how much if it voids a contract, and does not bid
-// again: sellers ask for a voucher of who may not hold as much without one.
-func TestABankThatIsAheadIsNamed(t *testing.T) {
+// A buyer names a bank whose clock is off, and does not bid again. Sellers ask for a voucher of who may
+// not hold as much without one.
+func TestABankWhoseClockIsOffIsNamed(t *testing.T) {
 	cast := markettest.NewCast(t, 1)
-	for vouched, want := range map[bool]string{false: "about 10m0s ahead", true: "ahead"} {
+	for _, x := range []struct {
+		off     time.Duration
+		vouched bool
+		want    string
+	}{
+		{10 * time.Minute, false, "the bank's clock is at least 10m0s ahead of this machine's, which voids every purchase: "},
+		{10 * time.Minute, true, "the bank's clock and this machine's differ by much: "},
+		{-3 * time.Hour, true, "the bank's clock and this machine's differ by much: "},
+	} {
 		cfg := spread(1)
-		cfg.Skew = map[string]time.Duration{markettest.Bank: 10 * time.Minute}
+		cfg.Skew = map[string]time.Duration{markettest.Bank: x.off}
 		cfg.Site = func(_ string, c *resource.Config) {
-			if !vouched {
+			if !x.vouched {
 				c.BuyerCoreSeconds = 1e6
 			}
 		}
@@ -418,8 +426,8 @@ func TestABankThatIsAheadIsNamed(t *testing.T) {
 		m.Buy("p", 1, message.Options{})
 		m.Run(bound)
 		p := m.Purchases()["p"]
-		if cmp.Or(p.Void, p.Refused) != protocol.CodeClock || again.Lost(p) || !strings.HasPrefix(p.Why, "the bank's clock is "+want+" of this machine's") {
-			t.Errorf("vouched for: %t: %s (%s%s) %s", vouched, p.State, p.Void, p.Refused, p.Why)
+		if cmp.Or(p.Void, p.Refused) != protocol.CodeClock || again.Lost(p) || !strings.HasPrefix(p.Why, x.want) {
+			t.Errorf("%s, vouched for: %t: %s (%s%s) %s", x.off, x.vouched, p.State, p.Void, p.Refused, p.Why)
 		}
 	}
 }

@@ -37,8 +37,8 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 		why := "not every seller holds what it offered"
 		if c.Unvouched() {
 			why = "the bank does not vouch for the price"
-			if p.row.Refused == protocol.CodeExpired { // at once, though it was asked for a time in the future
-				p.row.Refused, why = protocol.CodeClock, bankAhead("")
+			if c.ClocksDiffer() {
+				p.row.Refused, why = protocol.CodeClock, "the bank's clock and this machine's differ by much"+setClock
 			}
 		}
 		return r.finish(now, p, state, p.failure(why))
@@ -52,16 +52,14 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 	}
 	p.setUnits(StateVoid)
 	p.row.Void = c.Receipt().Receipt.Reason
-	ahead := c.Receipt().Receipt.Time.Sub(c.Decided())
+	ahead := c.Receipt().Receipt.Time.Sub(c.Decided()) // or more, if the contract lapsed
 	if p.row.Void == protocol.CodeSettleBy && c.Decided().Before(c.Until()) && ahead > protocol.ClockSkew {
 		p.row.Void = protocol.CodeClock
 	}
 	return r.finish(now, p, StateVoid, p.failure(voidReason(p.row.Void, ahead, unsigned(c))))
 }
 
-func bankAhead(by string) string {
-	return "the bank's clock is " + by + "ahead of this machine's, which voids every purchase: set the one that is wrong ('ramp doctor' says which)"
-}
+const setClock = ": set the one that is wrong ('ramp doctor' says which)"
 
 // unsigned names the sellers that have not countersigned the contract.
 func unsigned(c *reserve.Coordinator) []string {
@@ -85,7 +83,7 @@ func voidReason(why protocol.Code, ahead time.Duration, unsigned []string) strin
 	case protocol.CodeFunds:
 		words += ": the buyer's account has too little"
 	case protocol.CodeClock:
-		return bankAhead("about " + ahead.Round(time.Second).String() + " ")
+		return "the bank's clock is at least " + ahead.Round(time.Second).String() + " ahead of this machine's, which voids every purchase" + setClock
 	case protocol.CodeMode:
 		words += ": its currency is not paid at the reservation"
 	case protocol.CodeSettleBy:

@@ -120,6 +120,10 @@ func (c *Coordinator) Refusals() []protocol.Reason { return c.refusals }
 // Unvouched reports whether a bid was lost for want of the bank's voucher.
 func (c *Coordinator) Unvouched() bool { return c.votes.vouching.refused != nil }
 
+// ClocksDiffer reports whether the bank called the time of a voucher past, or too far ahead, though by
+// the buyer's clock it was neither.
+func (c *Coordinator) ClocksDiffer() bool { return c.votes.vouching.differ }
+
 // Votes counts the bids with a vote, and those in the running vote.
 func (c *Coordinator) Votes() (agreed, asked int) { return c.votes.count() }
 

@@ -37,6 +37,7 @@ type vouching struct {
 	request protocol.Message // to the bank; its body is nil until a seller wants a voucher
 	retryAt time.Time
 	refused []protocol.Reason // the bank gives none; nil: it may
+	differ  bool              // see ClocksDiffer
 	voucher *contract.VerifiedNote[contract.Voucher]
 }
 
@@ -122,7 +123,10 @@ func (c *Coordinator) unvouched(now time.Time, reasons []protocol.Reason) protoc
 	}) {
 		return out
 	}
-	c.votes.vouching.refused, c.votes.vouching.retryAt = reasons, time.Time{}
+	v := &c.votes.vouching
+	v.refused, v.retryAt = reasons, time.Time{}
+	q, ok := v.request.Body.(message.VoucherRequest)
+	v.differ = ok && now.Before(q.Until) && slices.ContainsFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeExpired })
 	for c.state == Voting {
 		asked := c.votes.all()
 		i := slices.IndexFunc(asked, func(b *ballot) bool { return b.waits })
