@@ -67,22 +67,28 @@ func stateWords(v control.JobView) string {
 	}
 	if v.Heard.IsZero() {
 		s += ", before its home has answered"
-	} else if !v.State.Over() && time.Since(v.Heard) > 30*time.Second {
+	} else if !v.State.Over() && unheard(v) {
 		s += ", when its home was last heard: " + words.At(v.Heard)
 	}
 	return s
 }
 
-// Unsold tells why no site has a job of a federation yet; empty: it is being auctioned.
+// Unsold tells why no site has a job of a federation yet; empty: it has ended, or some have bid.
 func Unsold(v control.JobView) string {
-	switch n := len(v.Auctions); {
+	switch {
+	case v.State.Over() || v.Site != "":
 	case v.Heard.IsZero():
 		return v.Home.Name() + " has not answered yet"
-	case n > 0 && v.Site == "" && len(v.Auctions[n-1].Bids) == 0:
-		return fmt.Sprintf("no site has bid for %s of level %s yet; it is offered until one can run it", words.Plural(v.Modules.Least, "module"), v.Level)
+	case unheard(v):
+		return v.Home.Name() + " does not answer; it was last heard at " + words.At(v.Heard)
+	case len(v.Auctions) > 0 && !slices.ContainsFunc(v.Auctions, func(a control.JobAuction) bool { return len(a.Bids) > 0 }):
+		return fmt.Sprintf("no site has bid for %s of level %s yet; the job stays on offer", words.Plural(v.Modules.Least, "module"), v.Level)
 	}
 	return ""
 }
+
+// unheard reports whether the home of a job is away.
+func unheard(v control.JobView) bool { return time.Since(v.Heard) > 30*time.Second }
 
 func victimWords(list []message.Victims) string {
 	if len(list) == 0 {

@@ -63,8 +63,8 @@ func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, e
 	return t, err
 }
 
-// unsoldPause is between two looks at a job that no site has.
-const unsoldPause = 5 * time.Second
+// A job that no site has is looked at again after a pause, which doubles.
+const leastUnsold, mostUnsold = 5 * time.Second, time.Minute
 
 // submitLevel offers a job to a federation, and stays until it has ended.
 func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) error {
@@ -123,7 +123,8 @@ func offerJob(c *cobra.Command, agent *control.Client, call control.JobCall) (v 
 	ctx, cancel := context.WithCancel(c.Context())
 	var telling sync.WaitGroup
 	telling.Go(func() {
-		for last := ""; agents.Pause(ctx, unsoldPause); {
+		last := ""
+		for pause := leastUnsold; agents.Pause(ctx, pause); pause = min(2*pause, mostUnsold) {
 			var now control.JobView
 			if control.JobShow.Ask(ctx, agent, control.IDCall{ID: call.ID}, &now) != nil {
 				continue
