@@ -135,6 +135,8 @@ func short(name string) string {
 // LogError tells that a log cannot be read.
 type LogError struct{ error }
 
+func (e LogError) Unwrap() error { return e.error }
+
 // all are the real logs of the directory, including those of machines that are not among the
 // twenty; without real logs, the synthetic ones.
 func (l *Logs) all() ([]realLog, error) {
