@@ -154,7 +154,8 @@ func (b books) report(ctx context.Context, q control.ReportCall) ([]bankbooks.Cu
 	if err != nil {
 		return nil, err
 	}
-	return inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []bankbooks.Currency { return nameTraders(l, r.Currencies()) })
+	list := r.Currencies() // not in the ledger's goroutine: it takes its time
+	return inLedger(ctx, b, func(_ time.Time, l *ledger.Ledger) []bankbooks.Currency { return nameTraders(l, list) })
 }
 
 func nameTraders(l *ledger.Ledger, list []bankbooks.Currency) []bankbooks.Currency {
