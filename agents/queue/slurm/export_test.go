@@ -11,10 +11,9 @@ import (
 
 // Names that tests of the package's parts need.
 var (
-	Hosts            = hosts
-	ReadJobs         = readJobs
-	ReadReservations = readReservations
-	Elapsed          = elapsed // a time as squeue prints it
+	Hosts, ReadJobs, ReadReservations = hosts, readJobs, readReservations
+
+	Elapsed = elapsed // a time as squeue prints it
 )
 
 const (
@@ -39,14 +38,16 @@ func Assembled(nodes, jobs []byte) (message.QueueChanged, error) {
 	return v.message(), nil
 }
 
-// Records counts the jobs in squeue's list.
-func Records(b []byte) (n int, err error) {
+// Records are the exit codes of the jobs in squeue's list.
+func Records(b []byte) (exits []int, err error) {
 	all := map[string][]record{}
 	err = readRecords(b, all)
 	for _, list := range all {
-		n += len(list)
+		for _, r := range list {
+			exits = append(exits, r.exit())
+		}
 	}
-	return n, err
+	return exits, err
 }
 
 // Stretch is one run of a job. Idle is its suspended time; CPU is 0 if not measured.

@@ -88,12 +88,23 @@ func readRecord(line string) (string, record, error) {
 	r.id, err[0] = strconv.ParseInt(f[2], 10, 64)
 	r.start, err[1] = instant(f[4])
 	r.end, err[2] = instant(f[5])
-	r.wait, err[3] = strconv.Atoi(f[6])
+	r.wait, err[3] = waited(f[6])
 	r.ran, err[4] = elapsed(f[7])
 	if e := cmp.Or(err[:]...); e != nil {
 		return "", record{}, fmt.Errorf("%.80q is not a job: %w", line, e)
 	}
 	return f[0], r, nil
+}
+
+// waited reads how a job ended: 22.05 prints the status of wait(2), 24.11 CODE:SIGNAL.
+func waited(s string) (int, error) {
+	code, signal, ok := strings.Cut(s, ":")
+	n, err := strconv.Atoi(code)
+	if !ok {
+		return n, err
+	}
+	sig, err2 := strconv.Atoi(signal)
+	return n<<8 | sig, cmp.Or(err, err2)
 }
 
 // instant reads a time of Slurm; zero: it has none.

@@ -2,6 +2,8 @@ package slurm_test
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,20 @@ func TestTimesAsPrinted(t *testing.T) {
 	}
 }
 
+// Of the same five jobs, each version told its way: one exited with 3, one well, two were
+// killed, and one was cancelled.
+func TestHowJobsEndedAsEachVersionPrintsIt(t *testing.T) {
+	for _, version := range []string{"22.05", "24.11"} {
+		b, err := os.ReadFile("testdata/squeue-" + version + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := slurm.Records(b); err != nil || !slices.Equal(got, []int{143, 0, 3, 137, 143}) {
+			t.Errorf("%s: exit codes %v, %v", version, got, err)
+		}
+	}
+}
+
 func FuzzRecords(f *testing.F) {
 	const head = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|\n"
 	f.Add([]byte(head))
@@ -40,9 +56,9 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte(head + "a|(null)|2|PENDING|N/A|N/A|0|1-00:00:00|a|b|\na|b|3|RUNNING|2026-11-21T11:28:15|Unknown|0|INVALID|None|\n"))
 	f.Add([]byte("<html>"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := slurm.Records(b)
-		if lines := strings.Count(string(b), "\n"); err == nil && n != lines-1 {
-			t.Fatalf("%d jobs in %d lines", n, lines)
+		list, err := slurm.Records(b)
+		if lines := strings.Count(string(b), "\n"); err == nil && len(list) != lines-1 {
+			t.Fatalf("%d jobs in %d lines", len(list), lines)
 		}
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("the error is more than a line: %v", err)
