@@ -35,7 +35,7 @@ case "$1 $2" in
 esac`,
 	"squeue": `
 case "$*" in
---json) echo '{"meta":{},"errors":[],"jobs":['"$(cat "$S"/jobs/*/json 2>/dev/null | paste -sd,)"']}'; exit;;
+"--json --all --states=all") echo '{"meta":{},"errors":[],"jobs":['"$(cat "$S"/jobs/*/json 2>/dev/null | paste -sd,)"']}'; exit;;
 *--steps*) exit;;
 esac
 echo "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|"

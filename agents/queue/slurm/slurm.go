@@ -190,7 +190,10 @@ func (c cluster) nodes(partition string) ([]node, error) {
 	return list(c, func(b []byte) ([]node, error) { return readNodes("scontrol show nodes", b, partition) }, "scontrol", "show", "nodes", "--json")
 }
 
-func (c cluster) jobs() ([]job, error) { return list(c, readJobs, "squeue", "--json") }
+// jobs are all jobs that Slurm knows: newer versions list ended and hidden ones only if asked.
+func (c cluster) jobs() ([]job, error) {
+	return list(c, readJobs, "squeue", "--json", "--all", "--states=all")
+}
 
 func (c cluster) reservations() ([]reservation, error) {
 	b, err := c.run("scontrol", "-o", "show", "reservation")
