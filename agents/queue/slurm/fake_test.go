@@ -39,7 +39,7 @@ case "$*" in
 *--steps*) exit;;
 esac
 echo "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|"
-case $2 in --name=*) names=,${2#*=},;; *) echo "squeue: no names" >&2; exit 1;; esac
+case $3 in --name=*) names=,${3#*=},;; *) echo "squeue: no names" >&2; exit 1;; esac
 cat "$S"/jobs/*/record 2>/dev/null | while IFS= read -r line; do
 	case $names in *",${line%%|*},"*) printf '%s\n' "$line";; esac
 done`,

@@ -50,7 +50,7 @@ stop() {
 # ended as that did.
 finish() {
 	pid=''
-	for step in $(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i); do
+	for step in $(squeue --all --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i); do
 		case $step in
 		*.batch | *.extern) ;;
 		*) scancel --quiet "$step" ;;

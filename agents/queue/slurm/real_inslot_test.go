@@ -154,9 +154,11 @@ func (p *placed) jobs() string { return must(p.T, p.cluster, "squeue", "-h", "-o
 
 // A program runs as the account that holds the slot, once, over a restart of the agent,
 // and can be suspended, gone on with and killed without an operator's rights. Its slot
-// stays, and runs the next.
+// stays, and runs the next, also in a hidden partition.
 func TestProgramsInPlaceholdersOfAnOrdinaryAccount(t *testing.T) {
 	p := newPlaced(t)
+	must(t, p.cluster, "scontrol", "update", "PartitionName=batch", "Hidden=YES")
+	t.Cleanup(func() { must(t, p.cluster, "scontrol", "update", "PartitionName=batch", "Hidden=NO") })
 	slot := p.hold("r-1", 0, time.Hour, 20)
 
 	first := p.job("r-1.1", "r-1", slot, "/bin/sh", "-c",

@@ -45,7 +45,7 @@ func (c cluster) records(names []string) (map[string][]record, error) {
 			size += len(names[n]) + 1
 			n++
 		}
-		b, err := c.run("squeue", "--states=all", "--name="+strings.Join(names[:n], ","), "--Format="+columns)
+		b, err := c.run("squeue", "--all", "--states=all", "--name="+strings.Join(names[:n], ","), "--Format="+columns)
 		if err != nil {
 			return nil, err
 		}

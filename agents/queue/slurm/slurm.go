@@ -187,7 +187,7 @@ func (c cluster) nodes(partition string) ([]node, error) {
 	if err != errAggregated { //nolint:errorlint // never wrapped
 		return all, err
 	}
-	return list(c, func(b []byte) ([]node, error) { return readNodes("scontrol show nodes", b, partition) }, "scontrol", "show", "nodes", "--json")
+	return list(c, func(b []byte) ([]node, error) { return readNodes("scontrol show nodes", b, partition) }, "scontrol", "-a", "show", "nodes", "--json")
 }
 
 // jobs are all jobs that Slurm knows: newer versions list ended and hidden ones only if asked.
