@@ -45,7 +45,8 @@ cat "$S"/jobs/*/record 2>/dev/null | while IFS= read -r line; do
 done`,
 	"sbatch": `
 while :; do case $1 in
-	--job-name=*) name=${1#*=};; --comment=*) comment=${1#*=};; --reservation=*) resv=${1#*=};; --*) ;; *) break;;
+	--job-name=*) name=${1#*=};; --comment=*) comment=${1#*=};; --reservation=*) resv=${1#*=};;
+	--export=ALL) ;; --export=*) echo "Unable to get user's local environment" >&2; exit 1;; --*) ;; *) break;;
 esac; shift; done
 [ -z "$resv" ] || [ -e "$S/resv/$resv" ] || { echo "sbatch: error: Batch job submission failed: Requested reservation is invalid" >&2; exit 1; }
 id=1

@@ -4,6 +4,7 @@
 # one job after the other; "kill NAME DIR" ends that job. Both stay as they are for
 # NFS: a file that is opened anew is seen as it is.
 # No word of a buyer is read by a shell: xargs passes them on as arguments.
+unset TZ LC_ALL SLURM_TIME_FORMAT # the agent's
 spool=$1 end=$2
 over='' pid='' dir='' killed='' seen=0
 trap 'over=1' TERM

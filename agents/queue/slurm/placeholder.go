@@ -37,8 +37,8 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	return got, name, why
 }
 
-// submitPlaceholder submits a placeholder that waits for its slot's start. It inherits
-// only the variables that Slurm's commands need on the nodes.
+// submitPlaceholder submits a placeholder that waits for its slot's start. If it exported less than
+// the commands' own variables, Slurm 26.05 would need a login shell of its account to start it.
 func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, v *view) error {
 	left := slot.Wall()
 	if now.After(slot.Start) {
@@ -47,7 +47,7 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 	args := []string{
 		"--parsable", "--quiet", "--job-name=" + b.mark.Name(id), fmt.Sprintf("--comment=%s%d %d %d", slotWord, slot.Start.Unix(), slot.End.Unix(), slot.Cores), "--partition=" + b.cfg.Partition,
 		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*v.threads), fmt.Sprintf("--time=%d", v.rules.minutes(left)),
-		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/",
+		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/", "--export=ALL",
 	}
 	memory, err := b.share(v)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 	}
 	args = append(args, memory...)
 	if b.cfg.Jobs == "" {
-		_, err := b.slow.feed([]byte(idle), "sbatch", append(args, "--export=NONE")...)
+		_, err := b.slow.feed([]byte(idle), "sbatch", args...)
 		return err
 	}
 	d := b.spools.of(id)
@@ -63,7 +63,7 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 	if err := d.create(); err != nil {
 		return err
 	}
-	_, err = b.slow.run("sbatch", append(args, "--export=PATH,SLURM_CONF", d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
+	_, err = b.slow.run("sbatch", append(args, d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
 	return err
 }
 
