@@ -76,9 +76,11 @@ func readRules(b []byte) (map[string]rules, error) {
 }
 
 func readRule(f map[string]string) (rules, error) {
+	exclusive := f["Exclusive"] // since 26.05, in place of the others
 	r := rules{
-		state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), single: f["ExclusiveUser"] == "YES",
-		only: onlyFor(f), memory: memoryOf(f),
+		state: f["State"], single: f["ExclusiveUser"] == "YES" || exclusive == "USER",
+		whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE") || f["ExclusiveTopo"] == "YES" || exclusive == "NODE" || exclusive == "TOPO",
+		only:  onlyFor(f), memory: memoryOf(f),
 	}
 	r.perNode, _ = strconv.ParseInt(f["MaxCPUsPerNode"], 10, 64) // or UNLIMITED, or missing
 	r.spread, _ = strconv.ParseInt(f["MaxNodes"], 10, 64)        // likewise
@@ -115,9 +117,9 @@ func (r rules) bars(partition string, cpus int64) string {
 	case r.state != "UP":
 		return fmt.Sprintf("partition %s is %s: no job can start in it", partition, r.state)
 	case r.whole:
-		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), but a slot is a number of cores", partition)
+		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE, ExclusiveTopo, or Exclusive=NODE or TOPO), but a slot is a number of cores", partition)
 	case r.single:
-		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), but a slot is a number of cores", partition)
+		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES or Exclusive=USER), but a slot is a number of cores", partition)
 	case r.special != "":
 		return fmt.Sprintf("partition %s has nodes such as %s that keep cores for the system (CoreSpecCount): Slurm reserves them, but gives them to no job", partition, r.special)
 	case r.brief:
