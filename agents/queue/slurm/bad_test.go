@@ -118,6 +118,22 @@ func TestCoresForTheSystemAreNotSold(t *testing.T) {
 	}
 }
 
+// What contains jobs has another name since 25.11.
+func TestWhatLeavesJobsUncontainedIsNamed(t *testing.T) {
+	for config, want := range map[string]int{
+		"ProctrackType = proctrack/linuxproc\nJobContainerType = (null)":           2,
+		"ProctrackType = proctrack/cgroup\nJobContainerType = job_container/tmpfs": 0,
+		"ProctrackType = proctrack/cgroup\nNamespaceType = (null)":                 1,
+		"ProctrackType = proctrack/cgroup\nNamespaceType = namespace/tmpfs":        0,
+	} {
+		bin := t.TempDir()
+		script(t, bin, "scontrol", "echo '"+config+"'")
+		if got := slurm.Uncontained(slurm.Config{Bin: bin}); len(got) != want {
+			t.Errorf("%q: %q", config, got)
+		}
+	}
+}
+
 // Slurm reserves in a partition in which nothing may run, so the driver has to look.
 func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 	say := func(old, new string) string { return "echo '" + strings.Replace(openPartition, old, new, 1) + "'" }

@@ -143,8 +143,8 @@ func Uncontained(cfg Config) (missing []string) {
 	if f["ProctrackType"] != "proctrack/cgroup" {
 		missing = append(missing, "ProctrackType=proctrack/cgroup is missing: processes may outlive their job")
 	}
-	if f["JobContainerType"] != "job_container/tmpfs" {
-		missing = append(missing, "JobContainerType=job_container/tmpfs is missing: jobs share /tmp and /dev/shm")
+	if f["JobContainerType"] != "job_container/tmpfs" && !strings.HasPrefix(f["NamespaceType"], "namespace/") {
+		missing = append(missing, "JobContainerType=job_container/tmpfs (since 25.11 NamespaceType=namespace/tmpfs) is missing: jobs share /tmp and /dev/shm")
 	}
 	return missing
 }
