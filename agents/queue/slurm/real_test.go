@@ -204,20 +204,20 @@ func TestWhoMayReserve(t *testing.T) {
 	t.Logf("an ordinary account is told: %v", err)
 }
 
-// Trap: whole-node reservations are granted in part, and over others.
+// Trap: whole-node reservations are granted in part, and over others; 24.11 refuses some.
 func TestWholeNodeReservationsAreNotTrusted(t *testing.T) {
 	c := real(t)
 	slot := ahead(3, 1, 20)
 	ask, _ := begin(t, config(c))
 	grant(t, ask, "r-1", slot)
 	for _, n := range []string{"3", "4"} {
-		must(t, c, "scontrol", "create", "reservation", "ReservationName=admin"+n, "Users=root", "PartitionName=batch",
+		out, err := c.Run("scontrol", "create", "reservation", "ReservationName=admin"+n, "Users=root", "PartitionName=batch",
 			"NodeCnt="+n, "StartTime="+stamp(slot.Start), "EndTime="+stamp(slot.End))
-		t.Logf("asked for %s nodes: %s", n, must(t, c, "scontrol", "-o", "show", "reservation", "admin"+n))
+		t.Logf("asked for %s nodes: %s %v", n, out, err)
 	}
 	r := ask(message.Reserve{ID: "r-2", Slot: slot}).(message.Reserved)
 	if r.OK || r.Reason.Code != protocol.CodeBusy || r.Reason.Free != 0 {
-		t.Fatalf("beside 80 reserved cores of 64: OK %v, %+v", r.OK, r.Reason)
+		t.Fatalf("beside all cores: OK %v, %+v", r.OK, r.Reason)
 	}
 }
 
