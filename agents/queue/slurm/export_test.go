@@ -12,8 +12,7 @@ import (
 // Names that tests of the package's parts need.
 var (
 	Hosts, ReadJobs, ReadReservations = hosts, readJobs, readReservations
-
-	Elapsed = elapsed // a time as squeue prints it
+	Elapsed                           = elapsed // a time as squeue prints it
 )
 
 const (

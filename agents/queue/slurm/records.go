@@ -98,13 +98,10 @@ func readRecord(line string) (string, record, error) {
 
 // waited reads how a job ended: 22.05 prints the status of wait(2), 24.11 CODE:SIGNAL.
 func waited(s string) (int, error) {
-	code, signal, ok := strings.Cut(s, ":")
-	n, err := strconv.Atoi(code)
-	if !ok {
-		return n, err
-	}
-	sig, err2 := strconv.Atoi(signal)
-	return n<<8 | sig, cmp.Or(err, err2)
+	i := strings.IndexByte(s, ':')
+	code, err := strconv.Atoi("0" + s[:max(i, 0)])
+	signal, err2 := strconv.Atoi(s[i+1:])
+	return code<<8 | signal, cmp.Or(err, err2)
 }
 
 // instant reads a time of Slurm; zero: it has none.

@@ -167,13 +167,12 @@ func (c cluster) path(name string) string {
 
 // list runs a command and reads its JSON. Slurm 22.05 reports that its controller is away
 // with exit code 0 and "Unspecified error" in the JSON; the reason is on stderr.
-func list[A any](c cluster, read func([]byte) (A, error), name string, args ...string) (A, error) {
+func list[A any](c cluster, read func([]byte) (A, error), name string, args ...string) (all A, err error) {
 	b, stderr, err := c.p.Listen(nil, c.path(name), args...)
 	if err != nil {
-		var none A
-		return none, err
+		return all, err
 	}
-	all, err := read(b)
+	all, err = read(b)
 	if errors.Is(err, errReported) && stderr != "" {
 		err = fmt.Errorf("%s: %s", name, stderr)
 	} else if errors.Is(err, errReported) {
