@@ -279,7 +279,9 @@ func (p *Participant) soldList(t *turn, m protocol.Message, body message.SoldLis
 		for _, u := range s.Units {
 			q.listed[u.Reservation] = true
 		}
-		p.found.learn(t, q.bank, s)
+		if !p.past.over(t.now, s) {
+			p.found.learn(t, q.bank, s)
+		}
 	}
 	if !q.page(t, body) {
 		return
