@@ -121,6 +121,13 @@ func (l *lease) refused(answer protocol.Body) protocol.Code {
 // size is how many launches the site remembers, without and with those discarded.
 func (l *lease) size() [2]int { return [2]int{l.site.Sizes()[0].N, l.site.Sizes()[1].N} }
 
+// reach lets the clock reach a time, and go right for an hour.
+func (l *lease) reach(t time.Time) {
+	for _, l.now = range []time.Time{t, t.Add(time.Hour)} {
+		l.note(l.site.Wake(l.now))
+	}
+}
+
 // Launches that are discarded make room for others in their unit, up to the bound of all,
 // and are forgotten with the slot.
 func TestManyLaunchesFollowEachOtherInAUnit(t *testing.T) {
@@ -142,13 +149,11 @@ func TestManyLaunchesFollowEachOtherInAUnit(t *testing.T) {
 	if n := len(l.runs); n != launch.MaxInUnit || l.size() != [2]int{launch.MaxPerUnit - 1, launch.MaxInUnit} {
 		t.Fatalf("%d programs ran, and %v launches are remembered", n, l.size())
 	}
-	l.now = l.sold.unit.Slot.End
-	l.note(l.site.Wake(l.now))
+	l.reach(l.sold.unit.Slot.End)
 	if l.size() != [2]int{launch.MaxPerUnit - 1, launch.MaxPerUnit - 1} {
 		t.Fatalf("%v launches are remembered after the slot", l.size())
 	}
-	l.now = l.now.Add(launch.DefaultKeep)
-	l.note(l.site.Wake(l.now))
+	l.reach(l.now.Add(launch.DefaultKeep))
 	if l.size() != [2]int{} || len(l.disk[launch.Table]) != 0 {
 		t.Fatalf("%v launches and %d records are left", l.size(), len(l.disk[launch.Table]))
 	}

@@ -59,7 +59,8 @@ type host struct {
 	id     protocol.AgentID
 	disk   disk
 	role   agents.Role
-	alarm  time.Time
+	alarm  time.Time     // by the right clock: an alarm is a pause
+	ahead  time.Duration // its own clock
 	life   int
 	load   func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)
 	locals func(now time.Time, m protocol.Message) []protocol.Message // answers
@@ -166,7 +167,7 @@ func (p *pair) addUser(run message.Run) {
 
 func (p *pair) start(h *host) {
 	h.life++
-	role, out, err := h.load(h.disk, p.now)
+	role, out, err := h.load(h.disk, p.now.Add(h.ahead))
 	if err != nil {
 		p.t.Fatalf("%s cannot read what it saved: %v", h.id, err)
 	}
@@ -186,7 +187,9 @@ func (p *pair) carryOut(h *host, out protocol.Output) {
 	for _, m := range out.Send[:sent] {
 		p.put(h, m)
 	}
-	h.alarm = protocol.Earlier(h.alarm, out.WakeAt)
+	if !out.WakeAt.IsZero() {
+		h.alarm = protocol.Earlier(h.alarm, out.WakeAt.Add(-h.ahead))
+	}
 	if dead {
 		h.die1()
 		p.start(h)
@@ -242,7 +245,7 @@ func (p *pair) deliver(k packet) {
 			p.wire = append(p.wire, packet{to: k.to, life: k.to.life, m: answer})
 		}
 	default:
-		p.carryOut(k.to, k.to.role.Receive(p.now, k.m))
+		p.carryOut(k.to, k.to.role.Receive(p.now.Add(k.to.ahead), k.m))
 	}
 }
 
@@ -287,7 +290,7 @@ func (p *pair) step(d time.Duration) {
 	for _, h := range append([]*host{p.user}, p.sites...) {
 		if !h.alarm.IsZero() && !h.alarm.After(p.now) {
 			h.alarm = time.Time{}
-			p.carryOut(h, h.role.Wake(p.now))
+			p.carryOut(h, h.role.Wake(p.now.Add(h.ahead)))
 		}
 	}
 }
@@ -313,7 +316,7 @@ func (p *pair) until(t time.Time) {
 
 // owner gives the buyer's agent an order.
 func (p *pair) owner(verb message.LaunchVerb) {
-	p.carryOut(p.user, p.user.role.Receive(p.now, protocol.Message{
+	p.carryOut(p.user, p.user.role.Receive(p.now.Add(p.user.ahead), protocol.Message{
 		Performative: protocol.Request, Sender: protocol.LocalControl, Body: message.RunControl{ID: "p1", Verb: verb}}))
 }
 

@@ -57,6 +57,19 @@ func (r *register) due(now time.Time) (list []*job, next time.Time) {
 	return list, next
 }
 
+// setBack lets no launch wait for a time of before the clock was set back.
+func (r *register) setBack(now time.Time) {
+	for _, j := range r.byID { // in any order: each by itself
+		switch {
+		case j.Stage.Over():
+			j.retryAt = time.Time{}
+			r.old.put(j)
+		case j.retryAt.After(now) && !j.withheld():
+			j.retryAt = now
+		}
+	}
+}
+
 func byID(a, b *job) int { return strings.Compare(a.ID, b.ID) }
 
 func (r *register) add(j *job) {

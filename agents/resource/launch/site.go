@@ -17,7 +17,7 @@
 // The Site saves the stage submitting before it asks the batch system, and the driver
 // finds a job again by its ID. So a crash on either side of the request leads to the
 // same job. The Site forgets a done or failed launch, and discards its files, after
-// Config.Keep. If the buyer discards it before, the Site keeps a record of it without
+// Config.Keep, if its clock then goes right for an hour. If the buyer discards it before, the Site keeps a record of it without
 // files until its slot has ended and its usage is reported.
 package launch
 
@@ -44,6 +44,7 @@ const (
 	checkPeriod   = time.Minute     // between queries about a submitted job
 	stopPeriod    = 5 * time.Second // between kills of a job: a signal may be lost, or refused for now
 	vacancyPeriod = time.Second     // between looks for an account that no other buyer has
+	doubtTime     = time.Hour       // for which a clock may be ahead
 	DefaultKeep   = 24 * time.Hour
 	MaxKeep       = 90 * 24 * time.Hour
 )
@@ -69,6 +70,7 @@ type Site struct {
 	sold     Sold
 	jobs     register
 	composer composer
+	woken    time.Time // last
 }
 
 // New restores a Site. Its first Output continues where the last process stopped: it prepares
@@ -151,6 +153,10 @@ func (s *Site) Receive(now time.Time, m protocol.Message) (protocol.Output, bool
 
 // Wake does what is due.
 func (s *Site) Wake(now time.Time) protocol.Output {
+	if now.Before(s.woken) {
+		s.jobs.setBack(now)
+	}
+	s.woken = now
 	var out protocol.Output
 	due, next := s.jobs.due(now)
 	for _, j := range due {
@@ -185,14 +191,16 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 	return s.over(now, j)
 }
 
-// over forgets a launch, unless the report about its unit is still owed.
+// over forgets a launch, unless the report about its unit is still owed. The clock may be ahead: it
+// must reach the time twice, and not by being set.
 func (s *Site) over(now time.Time, j *job) protocol.Output {
-	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Unpaid && !u.Reported {
-		j.retryAt = now.Add(checkPeriod)
-		s.jobs.file(j)
-		return wake(j.retryAt)
+	u, ok := s.sold.Unit(j.Contract, j.Unit)
+	if since := now.Sub(j.retryAt); since < checkPeriod && (!ok || !u.Unpaid || u.Reported) {
+		return s.forget(j)
 	}
-	return s.forget(j)
+	j.retryAt = now.Add(doubtTime)
+	s.jobs.file(j)
+	return wake(j.retryAt)
 }
 
 func (s *Site) tooLate(now time.Time, j *job) protocol.Output {

@@ -46,6 +46,15 @@ func (s *script) do(t *testing.T, d *datadriven.TestData) string {
 			t.Fatal(err)
 		}
 		s.pair.until(s.pair.now.Add(d))
+	case "clock": // is set at a site or the buyer
+		for name, by := range a {
+			d, err := time.ParseDuration(by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := s.pair.host(protocol.AgentID(name))
+			h.ahead, h.alarm = d, s.pair.now
+		}
 	case "order":
 		s.pair.owner(message.LaunchVerb(firstKey(a)))
 		s.pair.quiet()
