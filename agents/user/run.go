@@ -26,6 +26,8 @@ type run struct {
 type pace struct {
 	at    time.Time
 	tries int
+	// How often it was asked after it should not be any more, and how often of these it did not answer.
+	late, silent int
 }
 
 func (p *pace) wait(now time.Time) {
@@ -36,13 +38,22 @@ func (p *pace) wait(now time.Time) {
 // heard sets when a site that has reported a launch is asked again: soon, if the
 // stage is passing and its next report may be lost.
 func (p *pace) heard(now time.Time, s message.LaunchStatus, changed bool) {
+	p.silent = 0
 	switch {
 	case !passing(s):
-		*p = pace{tries: maxDoublings, at: now.Add(protocol.RetryMost)}
+		p.tries, p.at = maxDoublings, now.Add(protocol.RetryMost)
 	case changed:
-		*p = pace{}
+		p.tries = 0
 		p.wait(now)
 	}
+}
+
+// next is when the site is asked next. No pause is as long as one from before the clock was set back.
+func (p *pace) next(now time.Time) time.Time {
+	if p.at.Sub(now) > protocol.RetryMost {
+		return now
+	}
+	return p.at
 }
 
 // passing reports whether a stage is over in a moment, if all is well.
@@ -90,17 +101,17 @@ func (x *run) report() protocol.Output {
 }
 
 // due is when the first of its units is due, or when nothing can be fetched any more.
-func (x *run) due() time.Time {
+func (x *run) due(now time.Time) time.Time {
 	var at, fetch time.Time
 	switch {
 	case x.view.Discarding:
-		return x.pace[0].at
+		return x.pace[0].next(now)
 	case x.view.Over && x.view.Sweep != "": // until its outputs are fetched
 		return time.Time{}
 	}
 	for i, u := range x.view.Units {
 		if !u.Lost && !u.Status.Stage.Over() {
-			at = protocol.Earlier(at, x.pace[i].at)
+			at = protocol.Earlier(at, x.pace[i].next(now))
 		}
 		fetch = protocol.Later(fetch, u.Status.Keep)
 	}
@@ -112,7 +123,7 @@ func (x *run) due() time.Time {
 
 func (x *run) hurry(now time.Time) {
 	for i := range x.pace {
-		x.pace[i] = pace{at: now}
+		x.pace[i].at, x.pace[i].tries = now, 0
 	}
 }
 
@@ -126,6 +137,14 @@ func (x *run) waits() bool {
 const (
 	unanswered = time.Hour      // a site that never answered
 	unheard    = 24 * time.Hour // a site that has the launch
+
+	leastKept = time.Hour // what a site has not forgotten
+)
+
+// So often a site is asked then, since the clock may be ahead for a while.
+const (
+	mostSilent = 20                                // without an answer
+	mostLate   = int(unheard / protocol.RetryMost) // altogether
 )
 
 // AskedUntil is when a unit's site is no longer asked about its launch.
@@ -138,8 +157,15 @@ func AskedUntil(u message.RunUnit) time.Time {
 
 // expire ends a unit whose site has not answered for long after the slot's end.
 func (x *run) expire(now time.Time, i int) bool {
-	u := &x.view.Units[i]
-	if now.Before(AskedUntil(*u)) {
+	u, p := &x.view.Units[i], &x.pace[i]
+	switch {
+	case now.Before(AskedUntil(*u)):
+		p.late, p.silent = 0, 0
+		return false
+	case p.tries < maxDoublings:
+		return false
+	case p.silent < mostSilent && p.late < mostLate:
+		p.late, p.silent = p.late+1, p.silent+1
 		return false
 	}
 	why := "its site has not reported how it ended"

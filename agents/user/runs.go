@@ -80,7 +80,7 @@ func (r *runs) drive(now time.Time, x *run, changed bool) protocol.Output {
 	}
 	for i, u := range x.view.Units {
 		switch {
-		case u.Lost || u.Status.Stage.Over() || now.Before(x.pace[i].at):
+		case u.Lost || u.Status.Stage.Over() || now.Before(x.pace[i].next(now)):
 		case x.expire(now, i):
 			changed = true
 		default:
@@ -106,7 +106,7 @@ func (r *runs) update(now time.Time, x *run, changed bool) protocol.Output {
 		delete(r.by, x.view.ID)
 		return out
 	}
-	out.WakeAt = x.due()
+	out.WakeAt = x.due(now)
 	return out
 }
 
@@ -173,6 +173,9 @@ func (r *runs) status(now time.Time, x *run, i int, s message.LaunchStatus) prot
 	first := u.Status.Stage == message.StageAsked
 	changed := s.Stage != u.Status.Stage || s.Missing != u.Status.Missing || s.Job != u.Status.Job
 	u.Status, u.Heard = s, now
+	if !s.Keep.IsZero() && s.Keep.Before(now) { // its clock is behind, or it forgets the launch soon
+		u.Status.Keep = now.Add(leastKept)
+	}
 	u.Joined = u.Joined || rank(s.Stage) > rank(message.StageGathering)
 	x.pace[i].heard(now, s, changed)
 	var out protocol.Output
@@ -210,7 +213,7 @@ func (r *runs) refused(now time.Time, x *run, i int, m protocol.Message, body me
 	busy := why.Code == protocol.CodeLimit && x.view.Sweep != "" // until earlier launches of its unit are discarded
 	ordered := u.Status.Stage != message.StageAsked && why.Code != protocol.CodeUnknown
 	if m.Performative == protocol.Failure || busy || ordered || why.Code == protocol.CodeUnavailable {
-		return protocol.Output{WakeAt: x.due()}
+		return protocol.Output{WakeAt: x.due(now)}
 	}
 	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, string(why.Code)+": "+why.Note, now
 	return protocol.Output{Send: []protocol.Message{x.stageStop(i)}}.Join(r.endWhole(now, x))
@@ -238,7 +241,7 @@ func (r *runs) wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range slices.Sorted(maps.Keys(r.by)) {
 		x := r.by[id]
-		due := x.due()
+		due := x.due(now)
 		switch {
 		case due.IsZero() || now.Before(due):
 			out.WakeAt = protocol.Earlier(out.WakeAt, due)

@@ -116,7 +116,7 @@ func (r *runs) discarding(now time.Time, x *run) protocol.Output {
 	}
 	out := protocol.Output{Send: []protocol.Message{x.order(0, message.LaunchOrder{Verb: message.VerbDiscard})}}
 	x.pace[0].wait(now)
-	out.WakeAt = x.due()
+	out.WakeAt = x.due(now)
 	return out
 }
 

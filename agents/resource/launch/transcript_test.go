@@ -72,6 +72,9 @@ func (s *script) do(t *testing.T, d *datadriven.TestData) string {
 		s.stranger(a)
 	case "jobs":
 		s.jobs()
+	case "kept":
+		run := s.pair.run()
+		fmt.Fprintf(&s.said, "for %s, given up %t\n", run.Units[0].Status.Keep.Sub(s.pair.now), run.Collected)
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	}
