@@ -1,9 +1,20 @@
 package local_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/agents/queue/local"
+	"ramp/agents/queue/queuetest"
+	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // A job has its slot by a clock that nobody sets: the machine's own is read where the keeper begins,
@@ -18,5 +29,67 @@ func TestAJobHasItsSlotWhateverBecomesOfTheClock(t *testing.T) {
 		if n := strings.Count(string(b), call); n > most {
 			t.Errorf("keeper.go has %s %d times, want at most %d", call, n, most)
 		}
+	}
+}
+
+// A clock that is ahead takes no cores from a job that runs, nor a claim from its owner.
+func TestAJobKeepsItsCoresWhileTheClockIsAhead(t *testing.T) {
+	t.Parallel()
+	dir, ahead := t.TempDir(), atomic.Int64{}
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	driver := func() *queue.Loop {
+		d, err := local.Open(local.Config{
+			Agent: queuetest.Agent, Dir: dir, Cores: 1, Now: now, Slog: slog.New(slog.DiscardHandler),
+			Keeper: []string{os.Args[0], keeps}, Contain: local.Containment{Accept: local.Protections()},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	ask, begun := asks(t, queuetest.Agent, driver()), time.Now().UTC()
+	reserve := func(id string, from time.Duration) message.Reserved {
+		slot := protocol.Slot{Start: begun.Add(from), End: begun.Add(from + time.Hour), Cores: 1}
+		return ask(message.Reserve{ID: id, Slot: slot}).(message.Reserved)
+	}
+	if r := reserve("now", 0); !r.OK {
+		t.Fatalf("%+v", r)
+	}
+	if r := reserve("next", time.Hour); !r.OK {
+		t.Fatalf("%+v", r)
+	}
+	job := message.Job{ID: "now.1", Reservation: "now", Dir: t.TempDir(), Argv: []string{"/bin/sleep", "1000"}}
+	job.Slot = protocol.Slot{Start: begun, End: begun.Add(time.Hour), Cores: 1}
+	if err := os.MkdirAll(filepath.Join(job.Dir, "work"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s := ask(message.Submit{Job: job}).(message.JobChanged); s.Status.State != protocol.JobRunning {
+		t.Fatalf("%+v", s)
+	}
+	ahead.Store(int64(3 * time.Hour))
+	if r := reserve("other", 3*time.Hour); r.OK || r.Reason.Code != protocol.CodeBusy {
+		t.Errorf("the cores of a job that runs are granted: %+v", r)
+	}
+	if r := reserve("later", 5*time.Hour); !r.OK {
+		t.Errorf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_ = driver().Run(ctx, func(m protocol.Message) {
+		if q := m.Body.(message.QueueChanged); len(q.Running) != 1 || q.Running[0].Cores != 1 || q.Whole[0].Cores != 0 {
+			t.Errorf("the seller sees %+v", q)
+		}
+		cancel()
+	})
+	ahead.Store(0)
+	if r := ask(message.Keep{ID: "next"}).(message.Reserved); !r.OK {
+		t.Errorf("a claim is gone: %+v", r)
+	}
+	ask(message.Signal{ID: job.ID, Verb: message.SignalKill})
+	if err := local.Leave(job); err != nil {
+		t.Fatal(err)
+	}
+	ahead.Store(int64(3 * time.Hour))
+	if r := reserve("other", 3*time.Hour); !r.OK {
+		t.Errorf("the cores of a job that has ended are not granted: %+v", r)
 	}
 }

@@ -54,7 +54,10 @@ func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: no program to watch jobs is configured"}
 	case c.refused != "":
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: this machine cannot contain jobs: " + c.refused}
-	case c.index(c.seen, job.Reservation) < 0 && !c.claimed(job.Reservation):
+	}
+	if known, err := c.place(job); err != nil {
+		return queue.Unavailable(err)
+	} else if !known {
 		return &protocol.Reason{Code: protocol.CodeExpired, Note: "no such claim"}
 	}
 	if status, err := c.status(job); err != nil {
@@ -68,8 +71,18 @@ func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 	return nil
 }
 
-// claimed checks for a claim that the last look may have missed.
-func (c *cores) claimed(id string) bool { return c.look() == nil && c.index(c.seen, id) >= 0 }
+// place notes in a job's claim where it runs; false: there is no such claim.
+func (c *cores) place(job message.Job) (known bool, err error) {
+	err = c.locked(func(claims *[]claim) (bool, error) {
+		i := c.index(*claims, job.Reservation)
+		if known = i >= 0; !known || (*claims)[i].Dir == job.Dir {
+			return false, nil
+		}
+		(*claims)[i].Dir = job.Dir
+		return true, nil
+	})
+	return known, err
+}
 
 // start starts a keeper. A second keeper does no harm: only one gets the lock.
 func (c *cores) start(job message.Job) error {

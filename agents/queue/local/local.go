@@ -47,12 +47,27 @@ const (
 	MaxClaims = 1 << 14
 	// pollPeriod is how often to read the claims of other agents.
 	pollPeriod = 2 * time.Second
+	// keepTime is how long a claim stays that is over, since the clock may be ahead.
+	keepTime = 24 * time.Hour
+	// lateTime is how long after its slot a job may take to end.
+	lateTime = 10 * time.Second
 )
 
 type claim struct {
 	ID    string           `json:"id"`
 	Agent protocol.AgentID `json:"agent"`
 	Slot  protocol.Slot    `json:"slot"`
+	Dir   string           `json:"dir,omitempty"` // of its last job
+}
+
+// late reports whether a claim's job runs though its slot is over: the clock is ahead. Until when it
+// has its cores is not known; it is no longer than its whole slot.
+func (x claim) late(now time.Time) (until time.Time, ok bool) {
+	if x.Dir == "" || x.Slot.End.Add(lateTime).After(now) {
+		return time.Time{}, false
+	}
+	alive, err := keeperLives(message.Job{Dir: x.Dir})
+	return now.Add(x.Slot.Wall()), alive && err == nil
 }
 
 // cores are the cores of this machine, as one agent sells them.
@@ -129,17 +144,20 @@ func (c *cores) locked(f func(claims *[]claim) (changed bool, err error)) (err e
 func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	var why *protocol.Reason
 	err := c.locked(func(claims *[]claim) (bool, error) {
-		*claims = slices.DeleteFunc(*claims, func(x claim) bool { return !x.Slot.End.After(now) })
+		*claims = slices.DeleteFunc(*claims, func(x claim) bool {
+			_, late := x.late(now)
+			return !late && !x.Slot.End.Add(keepTime).After(now)
+		})
 		if i := c.index(*claims, id); i >= 0 {
 			if !queue.Equal((*claims)[i].Slot, slot) {
 				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
 			}
 			return false, nil
 		}
-		if why = c.refusal(*claims, slot); why != nil {
+		if why = c.refusal(now, *claims, slot); why != nil {
 			return false, nil
 		}
-		*claims = append(*claims, claim{id, c.agent, slot})
+		*claims = append(*claims, claim{ID: id, Agent: c.agent, Slot: slot})
 		return true, nil
 	})
 	if err != nil {
@@ -152,8 +170,8 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 func (c *cores) Whole() bool { return true }
 
 // refusal says why a slot does not fit beside the claims; nil if it does.
-func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
-	free := c.capacity - queue.Taken(slots(claims), slot)
+func (c *cores) refusal(now time.Time, claims []claim, slot protocol.Slot) *protocol.Reason {
+	free := c.capacity - queue.Taken(slots(now, claims), slot)
 	switch {
 	case slot.Cores > c.capacity:
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
@@ -171,10 +189,14 @@ func (c *cores) index(claims []claim, id string) int {
 	return slices.IndexFunc(claims, func(x claim) bool { return x.ID == id && x.Agent == c.agent })
 }
 
-func slots(claims []claim) []protocol.Slot {
+// slots are the times of claims; that of a late job begins now.
+func slots(now time.Time, claims []claim) []protocol.Slot {
 	list := make([]protocol.Slot, len(claims))
 	for i, x := range claims {
 		list[i] = x.Slot
+		if until, ok := x.late(now); ok {
+			list[i].Start, list[i].End = now, until
+		}
 	}
 	return list
 }
@@ -208,7 +230,7 @@ func (c *cores) look() error {
 	return c.locked(func(*[]claim) (bool, error) { return false, nil })
 }
 
-// State lists every claim on the machine; those of other agents are not Mine.
+// State lists every claim on the machine; those of other agents are not Mine. Late jobs run.
 func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 	if err := c.look(); err != nil {
 		return message.QueueChanged{}, err
@@ -217,6 +239,8 @@ func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 	for _, x := range c.seen {
 		if x.Slot.End.After(now) {
 			q.Reservations = append(q.Reservations, message.QueueReservation{ID: x.ID, Slot: x.Slot, Mine: x.Agent == c.agent})
+		} else if until, ok := x.late(now); ok {
+			q.Running = append(q.Running, message.RunningJob{Cores: x.Slot.Cores, End: until})
 		}
 	}
 	q.Whole = c.whole(now)
@@ -227,8 +251,8 @@ func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 func (c *cores) whole(now time.Time) []protocol.Span {
 	machine := []string{"machine"}
 	uses := make([]queue.Use, len(c.seen))
-	for i, x := range c.seen {
-		uses[i] = queue.Use{Start: x.Slot.Start, End: x.Slot.End, Nodes: machine}
+	for i, slot := range slots(now, c.seen) {
+		uses[i] = queue.Use{Start: slot.Start, End: slot.End, Nodes: machine}
 	}
 	return queue.Whole(now, machine, uses)
 }
