@@ -66,6 +66,7 @@ func TestNoSeedOfJumpingClocksBreaksAnInvariant(t *testing.T) {
 		lives(t, level, *seeds/4, func(cfg *market.Config) {
 			cfg.Faults.Jumps = sim.Range{Least: 24, Most: 400}
 			cfg.Faults.Jump = sim.Span{Least: -most, Most: most}
+			cfg.Launches = int(cfg.Seed%2) * 300
 			if cfg.Seed%3 == 0 {
 				cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 			}
@@ -81,13 +82,15 @@ func TestClocksThatJumpBreakNoInvariant(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		level string
-		most  time.Duration
-		seed  uint64
-	}{{"nothing else", 23 * time.Hour, 34}, {"heavy", time.Hour, 179}, {"heavy", time.Hour, 681}} {
+		level    string
+		most     time.Duration
+		seed     uint64
+		launches int
+	}{{"nothing else", 23 * time.Hour, 34, 0}, {"nothing else", 72 * time.Hour, 5, 300}, {"heavy", time.Hour, 179, 0}, {"heavy", time.Hour, 681, 0}} {
 		cfg := market.Default()
 		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = c.seed, sim.Levels()[c.level], 4*time.Hour, 4, 2, 4
 		cfg.Faults.Jumps, cfg.Faults.Jump = sim.Range{Least: 24, Most: 400}, sim.Span{Least: -c.most, Most: c.most}
+		cfg.Launches = c.launches
 		if c.seed%3 == 0 {
 			cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 		}
