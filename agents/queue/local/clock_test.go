@@ -25,10 +25,37 @@ func TestAJobHasItsSlotWhateverBecomesOfTheClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for call, most := range map[string]int{"time.Now()": 3, "time.Since(": 0, "time.Until(": 0, "k.look(now)": 0} {
+	for call, most := range map[string]int{"time.Now()": 2, "time.Since(": 0, "time.Until(": 0, "k.look(now)": 0} {
 		if n := strings.Count(string(b), call); n > most {
 			t.Errorf("keeper.go has %s %d times, want at most %d", call, n, most)
 		}
+	}
+	if !strings.Contains(string(b), "now: steady(time.Now, uptime)") {
+		t.Error("a keeper has no steady clock")
+	}
+	wall, up := time.Now(), time.Hour
+	now := local.Steady(func() time.Time { return wall }, func() time.Duration { return up })
+	began := wall
+	for _, set := range []time.Duration{2 * time.Hour, -48 * time.Hour} {
+		wall, up = wall.Add(set), up+time.Minute
+		if got, want := now().Sub(began), up-time.Hour; got != want {
+			t.Errorf("%s after the clock was set by %s: the job's shows %s", want, set, got)
+		}
+	}
+}
+
+func TestFewClaimsStayThatAreOver(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var ends []time.Time
+	for i := range 600 {
+		ends = append(ends, now.Add(time.Duration(1-i)*time.Minute))
+	}
+	if left := local.Recent(now, ends); len(left) != 1+512 || !left[0].Equal(ends[0]) || !left[512].Equal(ends[512]) {
+		t.Errorf("of one claim that goes on and 599 that are over, %d are left, until %s", len(left), left[len(left)-1])
+	}
+	if left := local.Recent(now, []time.Time{now.Add(-24 * time.Hour), now.Add(-23 * time.Hour)}); len(left) != 1 {
+		t.Errorf("after a day, %v are left", left)
 	}
 }
 

@@ -8,6 +8,20 @@ import (
 	"ramp/protocol/message"
 )
 
+var Steady = steady
+
+// Recent returns which of the claims with these ends stay.
+func Recent(now time.Time, ends []time.Time) (left []time.Time) {
+	var claims []claim
+	for _, end := range ends {
+		claims = append(claims, claim{Slot: protocol.Slot{End: end}})
+	}
+	for _, x := range recent(now, claims) {
+		left = append(left, x.Slot.End)
+	}
+	return left
+}
+
 // Start starts a keeper for a job and waits until it has begun.
 func Start(keeper []string, job message.Job) error { return (&cores{keeper: keeper}).start(job) }
 

@@ -75,7 +75,7 @@ func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 func (c *cores) place(job message.Job) (known bool, err error) {
 	err = c.locked(func(claims *[]claim) (bool, error) {
 		i := c.index(*claims, job.Reservation)
-		if known = i >= 0; !known || (*claims)[i].Dir == job.Dir {
+		if known = i >= 0; !known || job.Stretch || (*claims)[i].Dir == job.Dir {
 			return false, nil
 		}
 		(*claims)[i].Dir = job.Dir
@@ -183,7 +183,8 @@ func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus,
 		return s, err
 	}
 	s.Usage, s.Memory = used, memory
-	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "the process that watches it, or the machine, died"
+	ended := protocol.Later(time.Now().UTC(), s.Started.Add(s.Usage.Wall)) // the clock may be behind
+	s.State, s.Ended, s.Note = protocol.JobLost, ended, "the process that watches it, or the machine, died"
 	return s, queue.WriteFile(control(job, stateFile), s)
 }
 

@@ -49,7 +49,7 @@ type keeper struct {
 	killAt  time.Time
 	meter   *meter
 	last    reading          // as saved
-	now     func() time.Time // see steady
+	now     func() time.Time // steady
 
 	diskMost int64         // bytes that the job's files may take
 	diskAt   time.Time     // when to measure them again; zero: it is being done
@@ -80,7 +80,7 @@ func Keep(dir string) error {
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep the agent's files from the job: %w", err)
 	}
-	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores), diskAt: time.Now(), measured: make(chan diskSize, 1), now: steady()}
+	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores), diskAt: time.Now(), measured: make(chan diskSize, 1), now: steady(time.Now, uptime)}
 	return k.run()
 }
 
@@ -105,14 +105,15 @@ func lockJob(path string) (*os.File, error) {
 
 // steady is a clock that nobody sets, and that goes on while the machine sleeps. By it a job gets its
 // slot and is paid for it, whatever becomes of the machine's own, which it shows at first.
-func steady() func() time.Time {
-	uptime := func() time.Duration {
-		var t unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every Linux has it
-		return time.Duration(t.Nano())
-	}
-	began, up := time.Now(), uptime()
+func steady(wall func() time.Time, uptime func() time.Duration) func() time.Time {
+	began, up := wall(), uptime()
 	return func() time.Time { return began.Add(uptime() - up) }
+}
+
+func uptime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every Linux has it
+	return time.Duration(t.Nano())
 }
 
 // run begins the program and stays until it has ended.

@@ -47,8 +47,10 @@ const (
 	MaxClaims = 1 << 14
 	// pollPeriod is how often to read the claims of other agents.
 	pollPeriod = 2 * time.Second
-	// keepTime is how long a claim stays that is over, since the clock may be ahead.
+	// keepTime is how long a claim stays that is over, since the clock may be ahead; mostOver is how
+	// many such claims stay, the last to end.
 	keepTime = 24 * time.Hour
+	mostOver = 512
 	// lateTime is how long after its slot a job may take to end.
 	lateTime = 10 * time.Second
 )
@@ -57,7 +59,7 @@ type claim struct {
 	ID    string           `json:"id"`
 	Agent protocol.AgentID `json:"agent"`
 	Slot  protocol.Slot    `json:"slot"`
-	Dir   string           `json:"dir,omitempty"` // of its last job
+	Dir   string           `json:"dir,omitempty"` // of its last job, but of a federation's, which go on in the next claim
 }
 
 // late reports whether a claim's job runs though its slot is over: the clock is ahead. Until when it
@@ -144,10 +146,7 @@ func (c *cores) locked(f func(claims *[]claim) (changed bool, err error)) (err e
 func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	var why *protocol.Reason
 	err := c.locked(func(claims *[]claim) (bool, error) {
-		*claims = slices.DeleteFunc(*claims, func(x claim) bool {
-			_, late := x.late(now)
-			return !late && !x.Slot.End.Add(keepTime).After(now)
-		})
+		*claims = recent(now, *claims)
 		if i := c.index(*claims, id); i >= 0 {
 			if !queue.Equal((*claims)[i].Slot, slot) {
 				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
@@ -168,6 +167,25 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 
 // Whole: the machine is one node, which can be claimed as a whole.
 func (c *cores) Whole() bool { return true }
+
+// recent drops claims that are over, but for those of late jobs, and the last ones.
+func recent(now time.Time, claims []claim) []claim {
+	var ends []time.Time
+	for _, x := range claims {
+		if !x.Slot.End.After(now) {
+			ends = append(ends, x.Slot.End)
+		}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	last := now.Add(-keepTime)
+	if n := len(ends) - mostOver; n > 0 {
+		last = protocol.Later(last, ends[n-1])
+	}
+	return slices.DeleteFunc(claims, func(x claim) bool {
+		_, late := x.late(now)
+		return !late && !x.Slot.End.After(last)
+	})
+}
 
 // refusal says why a slot does not fit beside the claims; nil if it does.
 func (c *cores) refusal(now time.Time, claims []claim, slot protocol.Slot) *protocol.Reason {
