@@ -47,14 +47,15 @@ func TestAJobHasItsSlotWhateverBecomesOfTheClock(t *testing.T) {
 func TestFewClaimsStayThatAreOver(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	var ends []time.Time
+	until := func(d time.Duration) local.Claim { return local.Claim{Slot: protocol.Slot{End: now.Add(d)}} }
+	var claims []local.Claim
 	for i := range 600 {
-		ends = append(ends, now.Add(time.Duration(1-i)*time.Minute))
+		claims = append(claims, until(time.Duration(1-i)*time.Minute))
 	}
-	if left := local.Recent(now, ends); len(left) != 1+512 || !left[0].Equal(ends[0]) || !left[512].Equal(ends[512]) {
-		t.Errorf("of one claim that goes on and 599 that are over, %d are left, until %s", len(left), left[len(left)-1])
+	if left := local.Recent(now, claims); len(left) != 1+512 || left[0] != until(time.Minute) || left[512] != until(-511*time.Minute) {
+		t.Errorf("of one claim that goes on and 599 that are over, %d are left", len(left))
 	}
-	if left := local.Recent(now, []time.Time{now.Add(-24 * time.Hour), now.Add(-23 * time.Hour)}); len(left) != 1 {
+	if left := local.Recent(now, []local.Claim{until(-24 * time.Hour), until(-23 * time.Hour)}); len(left) != 1 {
 		t.Errorf("after a day, %v are left", left)
 	}
 }

@@ -8,21 +8,10 @@ import (
 	"ramp/protocol/message"
 )
 
-var Steady = steady
+type Claim = claim
 
-// Recent returns which of the claims with these ends stay.
-func Recent(now time.Time, ends []time.Time) (left []time.Time) {
-	var claims []claim
-	for _, end := range ends {
-		claims = append(claims, claim{Slot: protocol.Slot{End: end}})
-	}
-	for _, x := range recent(now, claims) {
-		left = append(left, x.Slot.End)
-	}
-	return left
-}
+var Steady, Recent = steady, recent
 
-// Start starts a keeper for a job and waits until it has begun.
 func Start(keeper []string, job message.Job) error { return (&cores{keeper: keeper}).start(job) }
 
 // Grouped reports whether jobs get a control group here: whether one can be made
