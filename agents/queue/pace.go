@@ -47,7 +47,8 @@ type Polled struct {
 	Pace  Pace
 	Read  func(now time.Time) (message.QueueChanged, error)
 	last  message.QueueChanged
-	fresh bool // last is younger than the last change
+	told  message.QueueChanged // in the last answer of State; none if it failed
+	fresh bool                 // last is younger than the last change
 }
 
 // Changed notes that the agent changes something: the last state is out of date.
@@ -57,19 +58,19 @@ func (p *Polled) Changed(now time.Time) {
 }
 
 // State reads the state, unless the last one is fresh.
-func (p *Polled) State(now time.Time) (message.QueueChanged, error) {
-	if p.fresh && p.last.At.Equal(now) {
-		return p.last, nil
+func (p *Polled) State(now time.Time) (q message.QueueChanged, err error) {
+	if q = p.last; !p.fresh || !q.At.Equal(now) {
+		q, err = p.Look(now)
 	}
-	return p.Look(now)
+	p.told = q
+	return q, err
 }
 
-// Advance reads the state if a poll is due, and reports whether it changed.
+// Advance reads the state if a poll is due, and reports whether it has changed since State.
 func (p *Polled) Advance(now time.Time) (changed bool, next time.Time) {
 	if p.Pace.Due(now) {
-		before := p.last
 		q, err := p.Look(now)
-		changed = p.Pace.Looked(now, !Same(before, q), err)
+		changed = p.Pace.Looked(now, !Same(p.told, q), err)
 	}
 	return changed, p.Pace.Next()
 }

@@ -284,3 +284,35 @@ func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
 		t.Errorf("%d cores run, want 8: %+v", cores, q.Running)
 	}
 }
+
+// What the driver learns while it refuses a slot is told like any change.
+func TestADrainSeenInARefusalIsTold(t *testing.T) {
+	bin := fakeSlurm(t, t.TempDir())
+	cfg := fakeConfig(bin)
+	cfg.Poll, cfg.PollMost = 3*time.Second, 3*time.Second
+	ask, states := begin(t, cfg)
+	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
+	change(t, bin, "sinfo", `$REAL | sed 's/"state_flags": \[/&"DRAIN"/'`)
+	change(t, bin, "scontrol", `[ "$1" != create ] || { echo "Requested nodes are busy" >&2; exit 1; }; exec $REAL "$@"`)
+	if r := ask(message.Reserve{ID: "r", Slot: ahead(2, 1, 4)}).(message.Reserved); r.OK || r.Reason.Code != protocol.CodeUnavailable {
+		t.Fatalf("where every node is drained: OK %v, %+v", r.OK, r.Reason)
+	}
+	awaitState(t, states, "no cores", func(q message.QueueChanged) bool { return q.Capacity == 0 })
+}
+
+// A failure that no poll saw is over with the next poll.
+func TestAStateThatCouldNotBeReadOnceIsToldSoon(t *testing.T) {
+	bin := fakeSlurm(t, t.TempDir())
+	cfg := fakeConfig(bin)
+	cfg.Poll, cfg.PollMost = 3*time.Second, 3*time.Second
+	ask, states := begin(t, cfg)
+	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
+	failed := filepath.Join(t.TempDir(), "failed")
+	change(t, bin, "sinfo", `[ -e `+failed+` ] && exec $REAL; touch `+failed+`; exit 1`)
+	begun := time.Now()
+	ask(message.Release{ID: "r"}) // the state is read after it
+	awaitState(t, states, "what it was", func(q message.QueueChanged) bool { return q.At.After(begun) })
+	if _, err := os.Stat(failed); err != nil {
+		t.Fatal("it did not fail")
+	}
+}

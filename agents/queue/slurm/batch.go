@@ -21,6 +21,7 @@ type batch struct {
 	mark   queue.Mark
 	log    *slog.Logger
 	part   partition
+	told   *view // in the last answer of State; nil: it failed
 	slots  *slots
 	usage  *usage
 	spools spools
@@ -72,15 +73,13 @@ func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
 	return changed, protocol.Earlier(protocol.Earlier(next, b.part.pace.Next()), b.slots.next())
 }
 
-// poll looks for changes and drops late placeholders.
+// poll looks for changes since State, and drops late placeholders.
 func (b *batch) poll(now time.Time) bool {
-	before := b.part.last
 	v, err := b.part.look(now)
-	if err != nil {
-		return b.part.pace.Looked(now, false, err)
+	if err == nil {
+		b.dropLate(v)
 	}
-	b.dropLate(v)
-	return b.part.pace.Looked(now, !v.same(before), nil)
+	return b.part.pace.Looked(now, err == nil && !v.same(b.told), err)
 }
 
 // dropLate cancels placeholders that do not run though their slot has begun, or
@@ -95,15 +94,15 @@ func (b *batch) dropLate(v *view) {
 
 // State returns the partition as it is now. Nothing can be sold while the partition
 // starts no jobs; sold slots stand, and wait with it.
-func (b *batch) State(now time.Time) (message.QueueChanged, error) {
-	v, err := b.part.fresh(now)
-	if err != nil {
-		return message.QueueChanged{}, err
+func (b *batch) State(now time.Time) (q message.QueueChanged, err error) {
+	if b.told, err = b.part.fresh(now); err != nil {
+		return q, err
 	}
+	v := b.told
 	if why := v.rules.bars(b.cfg.Partition, v.cpus); why != "" {
-		return message.QueueChanged{}, errors.New(why)
+		return q, errors.New(why)
 	}
-	q := v.message()
+	q = v.message()
 	if b.Whole() {
 		q.NodeCores, q.Whole = v.each, queue.Whole(v.at, v.whole, v.uses())
 	}

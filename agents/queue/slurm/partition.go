@@ -67,8 +67,7 @@ func (p *partition) look(now time.Time) (*view, error) {
 
 // fresh returns a view that includes our last change and is at most 250 ms old.
 func (p *partition) fresh(now time.Time) (*view, error) {
-	const most = 250 * time.Millisecond
-	if p.usable && now.Sub(p.last.at).Abs() < most {
+	if p.usable && now.Sub(p.last.at).Abs() < 250*time.Millisecond {
 		return p.last, nil
 	}
 	return p.look(now)
@@ -92,9 +91,10 @@ func (p *partition) granted(now time.Time, id string) (protocol.Slot, *protocol.
 	if err != nil {
 		return protocol.Slot{}, queue.Unavailable(err)
 	}
-	v.at, v.held = now, nil
-	v.hold(p.mark, p.name, list)
-	h, ok := v.mine(id)
+	w := *v // others have that one
+	w.at, w.held, p.last = now, nil, &w
+	w.hold(p.mark, p.name, list)
+	h, ok := w.mine(id)
 	if !ok {
 		return protocol.Slot{}, unknown()
 	}

@@ -12,6 +12,7 @@ import (
 	"ramp/agents/queue"
 	"ramp/agents/queue/slurm"
 	"ramp/agents/queue/slurm/slurmtest"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -124,11 +125,18 @@ func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
 // A node that is drained is no capacity.
 func TestDrainedNodesAreNotForSale(t *testing.T) {
 	c := real(t)
-	_, states := begin(t, config(c))
+	cfg := config(c)
+	cfg.PollMost = 5 * time.Second
+	ask, states := begin(t, cfg)
 	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
 	must(t, c, "scontrol", "update", "NodeName=node4", "State=DRAIN", "Reason=test")
 	awaitState(t, states, "a node less", func(q message.QueueChanged) bool { return q.Capacity == 48 })
-	must(t, c, "scontrol", "update", "NodeName=node4", "State=RESUME")
+	must(t, c, "scontrol", "update", "NodeName=node[1-3]", "State=DRAIN", "Reason=test")
+	if r := ask(message.Reserve{ID: "r-1", Slot: ahead(2, 1, 4)}).(message.Reserved); r.OK || r.Reason.Code != protocol.CodeUnavailable {
+		t.Errorf("where every node is drained: OK %v, %+v", r.OK, r.Reason)
+	}
+	awaitState(t, states, "no node", func(q message.QueueChanged) bool { return q.Capacity == 0 })
+	must(t, c, "scontrol", "update", "NodeName=node[1-4]", "State=RESUME")
 	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
 }
 
