@@ -170,6 +170,37 @@ func TestAnOutageIsNewsWhenItBeginsAndEnds(t *testing.T) {
 	}
 }
 
+func TestWhatWasSeenAndNotToldIsNews(t *testing.T) {
+	var fault error
+	q := message.QueueChanged{Capacity: 4}
+	p := queue.Polled{Pace: queue.Pace{Least: time.Second, Most: time.Second}, Read: func(at time.Time) (message.QueueChanged, error) {
+		if q.At = at; fault != nil {
+			return message.QueueChanged{}, fault
+		}
+		return q, nil
+	}}
+	now := time.Unix(1000, 0)
+	news := func(what string, want bool) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if got, _ := p.Advance(now); got != want {
+			t.Fatalf("%s: news %v, want %v", what, got, want)
+		}
+		fault = nil
+		_, _ = p.State(now)
+	}
+	news("the first state", true)
+	news("no change", false)
+	q.Capacity = 3
+	_, _ = p.Look(now) // as a refusal does
+	news("a change that was seen before", true)
+	now, fault = now.Add(time.Millisecond), errors.New("away")
+	_, _ = p.State(now)
+	fault = nil
+	news("the end of a failure that no poll saw", true)
+	news("no change", false)
+}
+
 func TestStatesAreTheSameButForTheirTime(t *testing.T) {
 	a := message.QueueChanged{At: time.Unix(1, 0), Capacity: 4, Running: []message.RunningJob{{Cores: 1, End: time.Unix(9, 0)}}}
 	b := a

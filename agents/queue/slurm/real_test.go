@@ -272,6 +272,7 @@ func TestReservationsLostByTheControllerAreSeenAndMadeAgain(t *testing.T) {
 	if err := c.StartController(); err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now() // what is told once the nodes are there may be the last news
 	// For seconds no node counts: that is no reason to give up what was sold.
 	if r := ask(message.Reserve{ID: "lost-8", Slot: ahead(5, 1, 1)}).(message.Reserved); !r.OK && r.Reason.Code != protocol.CodeUnavailable {
 		t.Fatalf("before the nodes have answered: %+v", r.Reason)
@@ -279,7 +280,6 @@ func TestReservationsLostByTheControllerAreSeenAndMadeAgain(t *testing.T) {
 	if err := c.AwaitNodes(); err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
 	q := awaitState(t, states, "what is left", func(q message.QueueChanged) bool { return q.At.After(begun) })
 	lost := 0
 	for id := range slots {
