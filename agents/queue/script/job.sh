@@ -7,7 +7,7 @@ dir=$1 end=$2 size=$3 memory=$4
 shift 4
 run=$dir/run
 me=${SLURM_JOB_ID:-${PBS_JOBID:-$$-$(date +%s%N)}}#${SLURM_RESTART_COUNT:-0}.$$
-pid='' asked=0
+pid='' asked=0 plain=''
 trap 'asked=1; : >"$run/asked"; [ -z "$pid" ] || kill -TERM "$pid"' TERM
 
 # It begins once, whatever is submitted or queued again: one link, one winner.
@@ -24,12 +24,14 @@ left=$((end - 1500 - started))
 [ "$left" -gt 0 ] || left=1
 [ "$end" != 0 ] || left=0
 (
+	# A shell lets its background ignore these, and timeout does too since coreutils 9.10.
+	env --default-signal=INT,QUIT true 2>/dev/null && plain='env --default-signal=INT,QUIT'
 	ulimit -c 0
 	[ "$size" = 0 ] || ulimit -f "$size"
 	[ "$memory" = 0 ] || ulimit -v "$memory"
 	export RAMP_JOB="$dir" TMPDIR="$dir/tmp"
 	[ ! -e "$run/asked" ] || exit 143 # a signal that comes with the fork may be lost
-	exec timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$@"
+	exec $plain timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$@"
 ) >>"$dir/stdout" 2>>"$dir/stderr" &
 pid=$!
 
