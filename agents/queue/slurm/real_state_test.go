@@ -105,11 +105,16 @@ func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
 	t.Cleanup(func() { rule(open...) })
 	rule("MaxNodes=1")
 	ask, _ := begin(t, config(c))
-	grant(t, ask, "r-1", ahead(3, 1, 8))
+	kept := 1
+	if r := ask(message.Reserve{ID: "r-1", Slot: ahead(3, 1, 8)}).(message.Reserved); !r.OK && strings.Contains(r.Reason.Note, "Slurm granted 8") {
+		kept = 0 // 26.05 takes a core of every node first
+	} else if !r.OK {
+		t.Errorf("8 cores: %+v", r.Reason)
+	}
 	if r := ask(message.Reserve{ID: "r-2", Slot: ahead(5, 1, 32)}).(message.Reserved); r.OK || !strings.Contains(r.Reason.Note, "MaxNodes") {
 		t.Errorf("32 cores, where a job may have one node of 16: OK %v, %+v", r.OK, r.Reason)
 	}
-	if left := must(t, c, "scontrol", "-o", "show", "reservation"); strings.Count(left, "ReservationName=") != 1 {
+	if left := must(t, c, "scontrol", "-o", "show", "reservation"); strings.Count(left, "ReservationName=") != kept {
 		t.Errorf("what was given back is there: %s", left)
 	}
 	for _, says := range []string{"MaxCPUsPerNode=8", "ExclusiveUser=YES", "MinNodes=2", "MaxTime=0"} {

@@ -277,6 +277,7 @@ func TestReservationsLostByTheControllerAreSeenAndMadeAgain(t *testing.T) {
 	if r := ask(message.Reserve{ID: "lost-8", Slot: ahead(5, 1, 1)}).(message.Reserved); !r.OK && r.Reason.Code != protocol.CodeUnavailable {
 		t.Fatalf("before the nodes have answered: %+v", r.Reason)
 	}
+	_, _ = c.Run("scontrol", "update", "NodeName=node[1-4]", "State=RESUME") // a drain that other tests ended may come back too
 	if err := c.AwaitNodes(); err != nil {
 		t.Fatal(err)
 	}
