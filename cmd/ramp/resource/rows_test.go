@@ -37,3 +37,13 @@ func TestASoldSlotThatHasEndedIsOver(t *testing.T) {
 		t.Errorf("the site reads %q", rows)
 	}
 }
+
+func TestWhereAllNodesAreDrainedSalesAreOpenForNothing(t *testing.T) {
+	for want, q := range map[string]message.QueueStatus{
+		"open": {State: "up", Capacity: 1}, "open, but no node can run a job": {State: "up"},
+	} {
+		if got := resource.SalesWords(message.ResourceStatus{Sales: message.SalesOpen, Queue: q}); got != want {
+			t.Errorf("%+v: %q, want %q", q, got, want)
+		}
+	}
+}

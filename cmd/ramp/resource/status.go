@@ -115,8 +115,11 @@ func salesWords(s message.ResourceStatus) string {
 	if !s.Since.IsZero() {
 		text += " since " + words.At(s.Since)
 	}
-	if s.Why != "" {
+	switch {
+	case s.Why != "":
 		text += ": " + s.Why
+	case s.Sales == message.SalesOpen && s.Queue.State == "up" && s.Queue.Capacity == 0:
+		text += ", but no node can run a job"
 	}
 	return text
 }
