@@ -76,7 +76,7 @@ func readRules(b []byte) (map[string]rules, error) {
 }
 
 func readRule(f map[string]string) (rules, error) {
-	exclusive := f["Exclusive"] // since 26.05, in place of the others
+	exclusive := f["Exclusive"] // 26.05 has only this
 	r := rules{
 		state: f["State"], single: f["ExclusiveUser"] == "YES" || exclusive == "USER",
 		whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE") || f["ExclusiveTopo"] == "YES" || exclusive == "NODE" || exclusive == "TOPO",
