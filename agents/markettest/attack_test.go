@@ -412,8 +412,8 @@ func TestABankWhoseClockIsOffIsNamed(t *testing.T) {
 		want    string
 	}{
 		{10 * time.Minute, false, "the bank's clock is at least 10m0s ahead of this machine's, which voids every purchase: "},
-		{10 * time.Minute, true, "the bank's clock and this machine's differ by much: "},
-		{-3 * time.Hour, true, "the bank's clock and this machine's differ by much: "},
+		{10 * time.Minute, true, "the clocks of the bank and this machine are far apart: "},
+		{-3 * time.Hour, true, "the clocks of the bank and this machine are far apart: "},
 	} {
 		cfg := spread(1)
 		cfg.Skew = map[string]time.Duration{markettest.Bank: x.off}

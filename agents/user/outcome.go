@@ -38,7 +38,7 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 		if c.Unvouched() {
 			why = "the bank does not vouch for the price"
 			if c.ClocksDiffer() {
-				p.row.Refused, why = protocol.CodeClock, "the bank's clock and this machine's differ by much"+setClock
+				p.row.Refused, why = protocol.CodeClock, "the clocks of the bank and this machine are far apart"+setClock
 			}
 		}
 		return r.finish(now, p, state, p.failure(why))

@@ -26,7 +26,7 @@ type run struct {
 type pace struct {
 	at    time.Time
 	tries int
-	// How often it was asked after it should not be any more, and how often of these it did not answer.
+	// Questions after AskedUntil, and how many of them in a row had no answer.
 	late, silent int
 }
 
