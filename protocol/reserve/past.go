@@ -109,8 +109,8 @@ func (ps *past) recently(now time.Time, reservation string) bool {
 // over reports whether a contract's deal is archived, and stays so: a bank lists it until the last
 // slot has ended of all its sellers', also of a unit that was given back.
 func (ps *past) over(now time.Time, s protocol.Sold) bool {
-	return slices.ContainsFunc(ps.rows, func(r pastRow) bool { return PastContract(r.key) == string(s.Contract) }) &&
-		!slices.ContainsFunc(s.Units, func(u protocol.SoldUnit) bool { return u.Slot.End.Add(Retention).After(now) })
+	return !slices.ContainsFunc(s.Units, func(u protocol.SoldUnit) bool { return u.Slot.End.Add(Retention).After(now) }) &&
+		slices.ContainsFunc(ps.rows, func(r pastRow) bool { return PastContract(r.key) == string(s.Contract) })
 }
 
 // back brings deals back whose time to be archived has not come, because the clock was ahead.
