@@ -371,7 +371,7 @@ type Forecast struct {
 // cannotOverbook says why a driver cannot sell cores of running jobs; "" if it can.
 func cannotOverbook(driver string) string {
 	return map[string]string{
-		"slurm":   "a reservation of Slurm over running jobs (IGNORE_JOBS) takes the first cores by number, also those of a job that runs on while others are free",
+		"slurm":   "a reservation of Slurm 22.05 over running jobs (IGNORE_JOBS) takes the first cores by number, also those of a job that runs on while others are free",
 		"pbs":     "PBS confirms no reservation over the requested time of a running job",
 		"local":   "it knows of no jobs but those in sold slots",
 		"command": "its program does not identify jobs, so their waits cannot be learnt",

@@ -59,7 +59,7 @@ type claim struct {
 	ID    string           `json:"id"`
 	Agent protocol.AgentID `json:"agent"`
 	Slot  protocol.Slot    `json:"slot"`
-	Dir   string           `json:"dir,omitempty"` // of its last job, but of a federation's, which go on in the next claim
+	Dir   string           `json:"dir,omitempty"` // of its last job; those of a federation go on in the next claim
 }
 
 // late reports whether a claim's job runs though its slot is over: the clock is ahead. Until when it

@@ -312,8 +312,7 @@ func fault(path string, r workload.Report) error {
 	return fmt.Errorf("workload log %s: line %d: %s%s", path, first.Line, first.What, more)
 }
 
-// Told describes a log's oddities, and how the reader treats them, in one line; empty if
-// there are none.
+// Told describes a log's oddities, and how the reader treats them, in one line; empty without any.
 func Told(notes []workload.Note) string {
 	var list []string
 	for _, n := range notes {

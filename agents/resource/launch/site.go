@@ -17,8 +17,9 @@
 // The Site saves the stage submitting before it asks the batch system, and the driver
 // finds a job again by its ID. So a crash on either side of the request leads to the
 // same job. The Site forgets a done or failed launch, and discards its files, after
-// Config.Keep, if its clock then goes right for an hour. If the buyer discards it before, the Site keeps a record of it without
-// files until its slot has ended and its usage is reported.
+// Config.Keep, if its clock then goes right for an hour. If the buyer discards it before,
+// the Site keeps a record of it without files until its slot has ended and its usage is
+// reported.
 package launch
 
 import (

@@ -63,7 +63,7 @@ func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, e
 	return t, err
 }
 
-// A job that no site has is looked at again after a pause, which doubles.
+// Pauses between looks at a job that no site has: the first, and the longest. Each is twice the last.
 const leastUnsold, mostUnsold = 5 * time.Second, time.Minute
 
 // submitLevel offers a job to a federation, and stays until it has ended.
