@@ -66,7 +66,7 @@ func (u userRecords) view(value []byte) (message.Purchase, error) {
 		return row.View(), err
 	}
 	bundle, err := u.journal.Get(reserve.TableBundles, row.ID)
-	if now, ok := u.live.Latest(row.ID); ok && bundle == nil { // the journal has its beginning only
+	if now, ok := u.live.Latest(row.ID); ok && (bundle == nil || now.Purchase.Contract != "") { // the journal has less
 		return now.Purchase, err
 	}
 	if err != nil || bundle == nil {

@@ -23,6 +23,7 @@ import (
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // A daemon that has just begun has met nobody: who buys then waits until it has, and
@@ -230,6 +231,17 @@ func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
 	check("while the sites vote", 3)
 	tell(user.StateSettled, 3)
 	check("when it is over, which the journal has", 0)
+	signed := message.Purchase{ID: "p1", State: user.StateDeciding, Contract: "c", Waits: "it is away"}
+	n.News.publish(protocol.Message{Body: message.Progress{Purchase: signed}})
+	if err := j.Append([]protocol.Record{{Table: reserve.TableBundles, Key: "p1", Value: []byte("unread")}}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := u.show(t.Context(), control.IDCall{ID: "p1"}); err != nil || p.Waits != signed.Waits {
+		t.Errorf("while the bank has not decided: %+v, %v", p, err)
+	}
+	if err := j.Append([]protocol.Record{{Table: reserve.TableBundles, Key: "p1"}}); err != nil {
+		t.Fatal(err)
+	}
 	tell(user.StateApproval, 3)
 	n.News.lost(errUnwritten)
 	check("when the role was dropped", 0)

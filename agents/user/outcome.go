@@ -88,8 +88,9 @@ func voidReason(why protocol.Code, ahead time.Duration, unsigned []string) strin
 		words += ": its currency is not paid at the reservation"
 	case protocol.CodeSettleBy:
 		if len(unsigned) > 0 {
-			words += ": not signed in time by " + strings.Join(unsigned, ", ")
+			return words + ": not signed in time by " + strings.Join(unsigned, ", ")
 		}
+		words += ": the signed contract reached it too late"
 	}
 	return words
 }

@@ -165,12 +165,17 @@ func (p *purchase) until() time.Time {
 	return time.Time{}
 }
 
+// waits is why the bank has not decided, or empty.
+func (p *purchase) waits() string {
+	if p.coord == nil {
+		return ""
+	}
+	return p.coord.Waits()
+}
+
 // report sends the owner the state of the purchase, once per event.
 func (p *purchase) report(event string) protocol.Output {
-	waits := ""
-	if p.coord != nil {
-		waits = p.coord.Waits()
-	}
+	waits := p.waits()
 	key := event + " " + strconv.Itoa(len(p.row.Rounds)) + " " + p.row.State + " " + waits
 	if event != "" && key == p.reported {
 		return protocol.Output{}

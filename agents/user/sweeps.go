@@ -30,7 +30,13 @@ func (a sweepAgent) Buy(now time.Time, order message.Buy) protocol.Output {
 	return a.r.purchases.buy(now, order)
 }
 
-func (a sweepAgent) Going(id string) bool { return a.r.Going(id) }
+func (a sweepAgent) Going(id string) (waits string, going bool) {
+	p := a.r.purchases.by[id]
+	if p == nil {
+		return "", false
+	}
+	return p.waits(), true
+}
 
 func (a sweepAgent) Launch(now time.Time, run message.Run) protocol.Output {
 	return a.r.runs.launch(now, run)

@@ -368,7 +368,8 @@ func (s *Sweeps) Resume(now time.Time) (out protocol.Output) {
 		x := s.by[id]
 		x.tradeAt = now
 		for n := range x.leases {
-			if l := x.At(n); !l.Signed && !l.Closed && !s.agent.Going(x.leaseID(n)) {
+			l := x.At(n)
+			if _, going := s.agent.Going(x.leaseID(n)); !l.Signed && !l.Closed && !going {
 				out = out.Join(s.Bought(now, Bought{ID: x.leaseID(n), Why: "the agent stopped before it was bought"}))
 			}
 		}

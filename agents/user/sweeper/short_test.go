@@ -15,6 +15,7 @@ import (
 // refusing is an agent whose only site makes offers, and sells nothing.
 type refusing struct {
 	orders []message.Buy
+	waits  string // what the bank of its purchases waits for
 }
 
 func (a *refusing) Sellers(time.Time) []sweeper.Seller { return []sweeper.Seller{{ID: "a", Cores: 2}} }
@@ -29,7 +30,7 @@ func (a *refusing) Release(time.Time, string, protocol.AgentID, protocol.Contrac
 	return protocol.Output{}
 }
 func (a *refusing) Run(string) (message.Run, bool) { return message.Run{}, false }
-func (a *refusing) Going(string) bool              { return true }
+func (a *refusing) Going(string) (string, bool)    { return a.waits, true }
 
 // eightTasks is a plan with terms.
 func eightTasks(t *testing.T, terms string) []byte {
@@ -88,6 +89,31 @@ func TestASweepThatIsShortSaysWhy(t *testing.T) {
 		}
 		if v := state(); v.State != "short" || !strings.Contains(v.Why, want) {
 			t.Errorf("it is %s: %s; want %q", v.State, v.Why, want)
+		}
+	}
+}
+
+// A sweep whose lease the bank does not decide says what it waits for, whatever failed before.
+func TestASweepSaysThatTheBankHasNotDecided(t *testing.T) {
+	a := &refusing{}
+	s := sweeper.New("me", a)
+	if _, err := s.Order(dawn, message.SweepOrder{ID: "s", Plan: eightTasks(t, ""), Out: "/out"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Act(dawn)
+	quote := a.orders[0].ID
+	s.Traded(dawn, sweeper.Traded{ID: quote, Why: "nobody answered"})
+	why := func() string { v, _ := s.Show(dawn, "s"); return v.Why }
+	if got := why(); got != "nobody answered" {
+		t.Errorf("after a failed trade: %q", got)
+	}
+	now := dawn.Add(time.Hour)
+	s.Act(now)
+	s.Traded(now, sweeper.Traded{ID: a.orders[1].ID, Currency: "CPU", Offers: []sweeper.Offer{{Seller: "a", Price: protocol.Credit, Start: now}}, Why: "earlier"})
+	s.Act(now)
+	for waits, want := range map[string]string{"": "earlier", "it is away": "the bank has not decided on lease s.l0001: it is away; asking again"} {
+		if a.waits = waits; why() != want {
+			t.Errorf("it says %q, want %q", why(), want)
 		}
 	}
 }

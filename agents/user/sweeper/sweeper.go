@@ -102,7 +102,8 @@ type Agent interface {
 	// Release gives back what is left of a lease.
 	Release(now time.Time, lease string, seller protocol.AgentID, contract protocol.ContractID) protocol.Output
 	Run(id string) (message.Run, bool)
-	Going(purchase string) bool
+	// Going reports whether a purchase is not decided yet, and, if known, what its bank waits for.
+	Going(purchase string) (waits string, going bool)
 }
 
 // Sweeps are the sweeps of a user agent.

@@ -129,7 +129,7 @@ func (a *agent) Release(_ time.Time, lease string, _ protocol.AgentID, contract 
 }
 
 func (a *agent) Run(id string) (message.Run, bool) { r, ok := a.runs[id]; return r, ok }
-func (a *agent) Going(id string) bool              { _, ok := a.buying[id]; return ok }
+func (a *agent) Going(id string) (string, bool)    { _, ok := a.buying[id]; return "", ok }
 
 // carryOut makes an output durable and begins what it sends, unless the agent crashes.
 func (a *agent) carryOut(out protocol.Output) {

@@ -74,7 +74,7 @@ func (s *Sweeps) Show(now time.Time, id string) (message.Sweep, bool) {
 	if x == nil {
 		return message.Sweep{}, false
 	}
-	return x.view(now), true
+	return s.show(now, x), true
 }
 
 // List is every sweep, the oldest first.
@@ -82,10 +82,27 @@ func (s *Sweeps) List(now time.Time) []message.Sweep {
 	list := []message.Sweep{}
 	for _, id := range s.order {
 		if x := s.by[id]; x.dry == nil {
-			list = append(list, x.view(now))
+			list = append(list, s.show(now, x))
 		}
 	}
 	return list
+}
+
+func (s *Sweeps) show(now time.Time, x *live) message.Sweep {
+	v := x.view(now)
+	if v.State != stateRunning || len(x.stuck) > 0 {
+		return v
+	}
+	for n := range x.leases {
+		if l := x.At(n); l.Signed || l.Closed {
+			continue
+		}
+		if waits, _ := s.agent.Going(x.leaseID(n)); waits != "" {
+			v.Why = fmt.Sprintf("the bank has not decided on lease %s: %s; asking again", x.leaseID(n), waits)
+			break
+		}
+	}
+	return v
 }
 
 func (x *live) view(now time.Time) message.Sweep {

@@ -72,15 +72,22 @@ func whySentences(p message.Purchase) []string {
 			list[0] += " Not bought."
 		}
 	}
+	if p.Waits != "" {
+		list = append(list, sentence(waitsWords(p)))
+	}
 	switch {
 	case p.Why == "", p.Why == user.WhyUnmet && len(list) > 0:
 	case p.Settled:
 		list = append(list, p.Why)
 	default:
-		first, size := utf8.DecodeRuneInString(p.Why)
-		list = append(list, string(unicode.ToUpper(first))+strings.TrimSuffix(p.Why[size:], ".")+".")
+		list = append(list, sentence(p.Why))
 	}
 	return list
+}
+
+func sentence(words string) string {
+	first, size := utf8.DecodeRuneInString(words)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(words[size:], ".") + "."
 }
 
 // canWords introduce the reasons of the sites that cannot run a request.
