@@ -71,6 +71,9 @@ func purchaseFacts(p message.Purchase, now time.Time) []fact {
 	if !p.Until.IsZero() {
 		list = append(list, fact{"This phase ends", until})
 	}
+	if p.Waits != "" {
+		list = append(list, fact{"The bank has not decided yet", txt(p.Waits)})
+	}
 	if !p.Deadline.IsZero() {
 		list = append(list, fact{"Must end by", minute(p.Deadline)})
 	}

@@ -97,10 +97,13 @@ func purchaseRow(p message.Purchase) []cell {
 
 func purchasePath(id string) string { return "/purchase/" + url.PathEscape(id) }
 
-// stateOf is the state of a purchase with the reason, if it bought nothing.
+// stateOf is the state of a purchase with the reason, if it bought nothing, or nothing yet.
 func stateOf(p message.Purchase) cell {
 	c := state(p.State)
-	if !p.Settled && p.Why != "" {
+	switch {
+	case p.Waits != "":
+		c = c.and("the bank has not decided yet: " + p.Waits)
+	case !p.Settled && p.Why != "":
 		c = c.and(p.Why)
 	}
 	return c
