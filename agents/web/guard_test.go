@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -220,6 +223,19 @@ func TestAProxyHasAnOriginAndAPrefix(t *testing.T) {
 	}
 }
 
+// heard is what the next connection says first.
+func heard(t *testing.T, l net.Listener) (string, error) {
+	t.Helper()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := make([]byte, 10)
+	n, err := c.Read(b)
+	return string(b[:n]), err
+}
+
 // The kernel knows whose connection it is; another account's is closed unread.
 func TestOnlyThisAccountReachesTheLoopbackPort(t *testing.T) {
 	l, err := web.ListenLoopback(0)
@@ -232,11 +248,27 @@ func TestOnlyThisAccountReachesTheLoopbackPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	server, err := l.Accept()
-	if err != nil {
+	if _, err := client.Write([]byte("mine")); err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	if said, err := heard(t, l); err != nil || said != "mine" {
+		t.Errorf("read %q, %v", said, err)
+	}
+	if os.Getuid() == 0 { // only root has another account
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		other := exec.Command("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+port+"; echo theirs >&3; read -u 3 -t 60")
+		other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := heard(t, l); err != io.EOF || said != "" {
+			t.Errorf("of another account: %q, %v", said, err)
+		}
+		_ = other.Wait()
+	}
+	if n := web.AskOwners(100); n != 2 {
+		t.Errorf("101 connections took %d readings of the kernel's table", n)
+	}
 	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n" +
 		"   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 1 1\n" +
 		"   1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  4711        0 1 1\n"

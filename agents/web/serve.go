@@ -3,11 +3,13 @@ package web
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ramp/agents/control"
@@ -45,37 +47,45 @@ func ListenLoopback(port int) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownListener{Listener: l, uid: os.Getuid(), room: make(chan struct{}, maxConnections)}, nil
+	return &ownListener{Listener: l, uid: os.Getuid(), room: make(chan struct{}, maxConnections), owners: owners{read: connections}}, nil
 }
 
-// ownListener accepts connections from processes of one account.
+// ownListener accepts connections, and reads only from those of processes of one account.
 type ownListener struct {
 	net.Listener
-	uid  int
-	room chan struct{} // one for each open connection
+	uid    int
+	room   chan struct{} // one for each open connection
+	owners owners
 }
 
-// Accept closes the connections of other accounts.
 func (l *ownListener) Accept() (net.Conn, error) {
-	for {
-		l.room <- struct{}{}
-		c, err := l.Listener.Accept()
-		if err != nil {
-			<-l.room
-			return nil, err
-		}
-		if uid, ok := PeerUID(c); ok && uid == l.uid {
-			return &ownConn{Conn: c, free: sync.OnceFunc(func() { <-l.room })}, nil
-		}
-		_ = c.Close() // its owner may not even learn why
+	l.room <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
 		<-l.room
+		return nil, err
 	}
+	return &ownConn{Conn: c, free: sync.OnceFunc(func() { <-l.room }), own: sync.OnceValue(func() bool {
+		uid, ok := l.owners.find(c)
+		return ok && uid == l.uid
+	})}, nil
 }
 
-// ownConn makes room when it is closed.
+// ownConn makes room when it is closed. Whose it is, is asked by its first reader: others that
+// connect do not wait for the answer.
 type ownConn struct {
 	net.Conn
+	own  func() bool
 	free func()
+}
+
+// Read closes the connections of other accounts. Their owners may not even learn why.
+func (c *ownConn) Read(b []byte) (int, error) {
+	if !c.own() {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	return c.Conn.Read(b)
 }
 
 func (c *ownConn) Close() error {
@@ -83,27 +93,50 @@ func (c *ownConn) Close() error {
 	return c.Conn.Close()
 }
 
-// PeerUID is the account that has the other end of a connection on this machine.
-func PeerUID(c net.Conn) (uid int, ok bool) {
+// owners finds the accounts of connections in the kernel's table. One reading of it serves
+// everybody who asked before it began, so that many connections cost little more than one.
+type owners struct {
+	read   func() string
+	mu     sync.Mutex // held while the table is read
+	asked  atomic.Int64
+	served int64 // of those who asked
+	table  string
+}
+
+// find returns the account that has the other end of a connection on this machine.
+func (o *owners) find(c net.Conn) (uid int, ok bool) {
 	here, ok1 := c.LocalAddr().(*net.TCPAddr)
 	there, ok2 := c.RemoteAddr().(*net.TCPAddr)
 	if !ok1 || !ok2 {
 		return 0, false
 	}
-	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		if b, err := os.ReadFile(file); err == nil {
-			if uid, ok := ownerIn(string(b), there, here); ok {
-				return uid, true
-			}
-		}
+	return ownerIn(o.now(o.asked.Add(1)), there, here)
+}
+
+func (o *owners) now(number int64) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.served < number {
+		o.served = o.asked.Load()
+		o.table = o.read()
 	}
-	return 0, false
+	return o.table
+}
+
+// connections is the kernel's table of TCP connections.
+func connections() string {
+	v4, _ := os.ReadFile("/proc/net/tcp") // without it no connection is known to be ours
+	v6, _ := os.ReadFile("/proc/net/tcp6")
+	return string(v4) + string(v6)
 }
 
 // ownerIn finds the account of the connection from one address to another in a table of the kernel.
 func ownerIn(table string, from, to *net.TCPAddr) (uid int, ok bool) {
 	want := [2]string{fmt.Sprintf(":%04X", from.Port), fmt.Sprintf(":%04X", to.Port)}
 	for line := range strings.Lines(table) {
+		if !strings.Contains(line, want[0]) { // most lines
+			continue
+		}
 		f := strings.Fields(line)
 		if len(f) < 10 || !strings.HasSuffix(f[1], want[0]) || !strings.HasSuffix(f[2], want[1]) || !same(f[1], from.IP) || !same(f[2], to.IP) {
 			continue
