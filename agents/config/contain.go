@@ -109,18 +109,20 @@ func (c *Config) ownUIDs() bool {
 	return err == nil && c.Resource.Driver == "local" && os.Geteuid() == 0 && k.First > 0
 }
 
-// runsNothing says why no program can run in sold slots; "" if it can.
-func (c *Config) runsNothing() (string, error) {
+// runsNothing says why no program can run in sold slots, or "" if it can, and what the machine lacks
+// of what should contain it.
+func (c *Config) runsNothing() (why string, lacks []local.Lack, err error) {
 	k, err := c.containment()
 	switch {
 	case err != nil:
-		return "", err
+		return "", nil, err
 	case c.Resource.Driver == "swf":
-		return "the driver swf is a model", nil
+		return "the driver swf is a model", nil, nil
 	case c.Resource.Driver == "local":
-		return k.Refusal(), nil
+		why, lacks = k.Try()
+		return why, lacks, nil
 	case slices.Contains(k.Accept, local.UIDs):
-		return "", nil
+		return "", nil, nil
 	}
 	for _, a := range c.Resource.Jobs.Accounts {
 		own := func(name string) bool {
@@ -128,10 +130,10 @@ func (c *Config) runsNothing() (string, error) {
 			return err == nil && who.UID == os.Geteuid()
 		}
 		if a.Commands && slices.ContainsFunc(c.Resource.Jobs.users(a), own) {
-			return local.UIDs + ": commands of " + a.Agent + " would run as the agent itself, and could read its key", nil
+			return local.UIDs + ": commands of " + a.Agent + " would run as the agent itself, and could read its key", nil, nil
 		}
 	}
-	return "", nil
+	return "", nil, nil
 }
 
 // users are the local accounts of an entry: one, or those of its pool.

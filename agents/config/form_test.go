@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ramp/agents/config"
+	"ramp/agents/queue/local"
 )
 
 var update = flag.Bool("update", false, "write testdata/forms.txt")
@@ -27,7 +28,7 @@ func TestFormsAreAsTheyWere(t *testing.T) {
 		}
 		terms := config.SiteTerms{Listen: []string{"/ip4/0.0.0.0/tcp/0"}, Start: "2", Least: "1"}
 		for _, programs := range []string{config.NoPrograms, "as-user:guest"} {
-			terms.Programs = programs
+			terms.Programs, terms.Lacks = programs, []local.Lack{{Protection: local.Cgroup, Why: "it is not delegated"}}
 			show(t, &got, bare, config.Found{Cores: 4}, terms)
 		}
 		terms.Bootstrap, terms.Bank, terms.Currency, terms.Users, terms.JobsDir = []string{"/dns4/a/tcp/1"}, "bank@x", "CPU", []string{"ann"}, "/srv/jobs"

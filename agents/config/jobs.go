@@ -88,9 +88,13 @@ func (c *Config) Launches(self protocol.AgentID, log *slog.Logger) (launch.Confi
 	if err := l.Validate(); err != nil {
 		return l, exit.Fail(exit.Usage, "", "configuration: resource.jobs: %w", err)
 	}
-	l.Policy.Closed, err = c.runsNothing() // launches are refused at once
-	if l.Policy.Closed != "" {
-		log.Warn("no programs are run here: resource.jobs is not used", "why", l.Policy.Closed)
+	closed, lacks, err := c.runsNothing()
+	if l.Policy.Closed = closed; closed != "" { // launches are refused at once
+		log.Warn("no programs are run here: resource.jobs is not used", "why", closed)
+		return l, err
+	}
+	for _, lack := range lacks {
+		log.Warn("programs of buyers run without a protection, which resource.jobs.accept allows", "lacks", lack.Protection, "why", lack.Why)
 	}
 	return l, err
 }

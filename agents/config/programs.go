@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ramp/agents/exit"
@@ -17,7 +18,7 @@ import (
 const (
 	Contained  = "contained" // any, kept from the machine and from each other
 	NoPrograms = "no"
-	asUser     = "as-user:" // any, as a local account, with the protections that the machine has
+	asUser     = "as-user:" // any, as a local account, with the protections that the machine has now
 )
 
 // ProgramsHelp explains the choice.
@@ -54,16 +55,54 @@ func (t SiteTerms) Account() string {
 	return account
 }
 
-// Accepts lists the protections that the machine may lack: those of programs that run as an
-// account that the owner has chosen.
-func (t SiteTerms) Accepts(driver string) []string {
+// Accepts lists the protections that the machine may lack: those that it lacks today, if the owner
+// has chosen an account for programs. Nobody accepts by that that programs read the agent's key.
+func (t SiteTerms) Accepts(driver string) (list []string) {
+	own := t.Account() == AccountName()
+	switch {
+	case t.Account() == "" || driver == "local" && own && lacks(t.Lacks, local.Namespaces):
+		return nil
+	case driver == "local":
+		for _, l := range t.Lacks {
+			list = append(list, l.Protection)
+		}
+		return list
+	case own: // there is no other way to run them
+		return []string{local.UIDs}
+	}
+	return nil
+}
+
+// Inspect notes what this machine lacks to contain programs, if they are to run.
+func (t *SiteTerms) Inspect(driver string) {
+	if t.Account() != "" && driver == "local" {
+		var k local.Containment
+		k.First, k.Last = subordinate()
+		_, t.Lacks = k.Try()
+	}
+}
+
+func lacks(list []local.Lack, protection string) bool {
+	return slices.ContainsFunc(list, func(l local.Lack) bool { return l.Protection == protection })
+}
+
+// Exposed says what programs can do here beyond what they should, one sentence a line.
+func (t SiteTerms) Exposed(driver string) (list []string) {
+	accepts := t.Accepts(driver)
 	switch {
 	case t.Account() == "":
 		return nil
-	case driver == "local":
-		return local.Protections()
+	case driver != "local" && len(accepts) > 0:
+		return []string{"programs of buyers run as this agent's own account, and can read its key: another account is safer"}
+	case driver == "local" && len(accepts) == 0 && len(t.Lacks) > 0:
+		return []string{"programs of buyers are refused, since they could read this agent's key: " + t.Lacks[0].Why}
+	case driver != "local":
+		return nil
 	}
-	return []string{local.UIDs}
+	for _, l := range t.Lacks {
+		list = append(list, "programs of buyers run without the protection "+l.Protection+" (resource.jobs.accept): "+l.Why)
+	}
+	return list
 }
 
 // machineJobs is where jobs' files are if other accounts cannot enter the agent's directory.

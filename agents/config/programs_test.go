@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ramp/agents/config"
+	"ramp/agents/queue/local"
 )
 
 // What a site chooses of programs is in its configuration, and readable; a driver that
@@ -23,7 +24,6 @@ func TestASiteChoosesThePrograms(t *testing.T) {
 		{"local", "", "# jobs:", ""},
 		{"local", "no", "# jobs:", ""},
 		{"local", "contained", `- {agent: "*", commands: true}`, ""},
-		{"local", own, `accept: ["namespaces", "seccomp", "cgroup", "uids"]`, ""},
 		{"slurm", own, `user: "` + config.AccountName() + `", commands: true}`, ""},
 		{"slurm", "contained", "", "only the driver local"},
 		{"local", "all", "", "want contained"},
@@ -39,6 +39,36 @@ func TestASiteChoosesThePrograms(t *testing.T) {
 		text, err := config.Text(config.Inspection{Driver: c.driver}, config.Found{Name: "batch", Cores: 4}, terms, time.Now())
 		if err != nil || !strings.Contains(string(text), c.has) {
 			t.Errorf("%s, %q: %v, no %q in\n%s", c.driver, c.programs, err, c.has, text)
+		}
+	}
+}
+
+// A site that runs programs as an account accepts what its machine lacks, and says so, but never that they
+// read the agent's key unseen.
+func TestASiteAcceptsOnlyWhatItsMachineLacks(t *testing.T) {
+	t.Parallel()
+	own, guest := "as-user:"+config.AccountName(), "as-user:guest"
+	ns, cg := local.Lack{Protection: local.Namespaces, Why: "no bwrap"}, local.Lack{Protection: local.Cgroup, Why: "not delegated"}
+	for _, c := range []struct {
+		driver, programs string
+		lacks            []local.Lack
+		accepts, says    string
+	}{
+		{"local", own, nil, "", ""},
+		{"local", own, []local.Lack{cg}, "cgroup", "without the protection cgroup"},
+		{"local", own, []local.Lack{ns, cg}, "", "are refused, since they could read this agent's key: no bwrap"},
+		{"local", guest, []local.Lack{ns, cg}, "namespaces cgroup", "without the protection namespaces"},
+		{"local", config.Contained, []local.Lack{ns, cg}, "", ""},
+		{"slurm", own, nil, "uids", "can read its key"},
+		{"slurm", guest, nil, "", ""},
+	} {
+		terms := config.SiteTerms{Programs: c.programs, Lacks: c.lacks}
+		if got := strings.Join(terms.Accepts(c.driver), " "); got != c.accepts {
+			t.Errorf("%s, %s, lacking %v: accepts %q", c.driver, c.programs, c.lacks, got)
+		}
+		said := strings.Join(terms.Exposed(c.driver), "\n")
+		if !strings.Contains(said, c.says) || c.says == "" && said != "" {
+			t.Errorf("%s, %s, lacking %v: says %q", c.driver, c.programs, c.lacks, said)
 		}
 	}
 }

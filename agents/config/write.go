@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"ramp/agents/queue/local"
 	"ramp/agents/words"
 )
 
@@ -19,6 +20,7 @@ type SiteTerms struct {
 	Users             []string
 	Programs          string // that buyers may run: Contained, as-user:ACCOUNT, NoPrograms; "": undecided, so none
 	JobsDir           string // of jobs' files; "": below the agent's directory
+	Lacks             []local.Lack
 }
 
 // Text writes the configuration of an agent for what an inspection found, with comments.

@@ -55,18 +55,26 @@ type plan struct {
 	Last    int      `json:"last,omitempty"`
 	Mapped  bool     `json:"mapped,omitempty"` // the agent is not root: the keeper and its job have a user namespace with the range
 	Locks   string   `json:"locks,omitempty"`  // directory with a lock for each uid
+	lacks   []Lack
 }
 
-// Refusal says why no job may run on this machine; "" if they may.
-func (c Containment) Refusal() string {
-	_, why := c.plan("")
-	return why
+// Lack is a protection that this machine does not have, and why.
+type Lack struct{ Protection, Why string }
+
+// Try returns why no job may run on this machine, or "" if they may, and what it lacks, accepted or not.
+func (c Containment) Try() (refusal string, lacks []Lack) {
+	p, refusal := c.plan("")
+	return refusal, p.lacks
 }
 
 // plan tries what this machine can do. It also returns why no job may run.
 func (c Containment) plan(locks string) (p plan, refusal string) {
 	lack := func(name, why string) {
-		if why != "" && refusal == "" && !slices.Contains(c.Accept, name) {
+		if why == "" {
+			return
+		}
+		p.lacks = append(p.lacks, Lack{name, why})
+		if refusal == "" && !slices.Contains(c.Accept, name) {
 			refusal = name + ": " + why
 		}
 	}

@@ -149,6 +149,7 @@ func (s *siteInit) complete() error {
 	if err := s.CheckPrograms(s.Driver); err != nil {
 		return err
 	}
+	s.SiteTerms.Inspect(s.Driver)
 	if len(s.Users) == 0 {
 		s.Users = []string{config.AccountName()}
 	}
@@ -213,6 +214,7 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 	if s.Programs == "" {
 		a.Notes = append(a.Notes, "buyers may not run programs here, so 'ramp run' does not buy from it; to allow them, see --programs and docs/JOBS.md")
 	}
+	a.Notes = append(a.Notes, s.Exposed(s.Driver)...)
 	if account := s.Account(); account != "" && account != config.AccountName() && s.Driver != "local" {
 		a.Missing = append(a.Missing, fmt.Sprintf("a directory for jobs: 'resource.jobs.dir' in %s, which all nodes see and the account %s can pass through", a.Config, account))
 	}
