@@ -27,8 +27,12 @@ import (
 // start price to its minimum on an idle machine.
 const DefaultRounds = 4
 
-// MaxRounds bounds n.
-const MaxRounds = 1000
+// MaxRounds bounds n. With a list price it is at most MaxListRounds, so that rivals reach their
+// minimum before bidding ends: the first round opens, and the last one shows that nobody improves.
+const (
+	MaxRounds     = 1000
+	MaxListRounds = protocol.MostRounds - 2
+)
 
 // MaxPrice bounds a price per core-hour, so that a core-hour of every core that
 // a slot may have still fits in Credits.
@@ -48,7 +52,7 @@ const (
 type Band struct {
 	Start  protocol.Credits // s
 	Min    protocol.Credits // m, 1..Start
-	Rounds int              // n, 1..MaxRounds
+	Rounds int              // n, 1..MaxRounds, or MaxListRounds
 	Rule   Rule
 }
 
@@ -62,10 +66,12 @@ func (b Band) Validate() error {
 		return fmt.Errorf("start price %s: want at least the minimum price %s", b.Start, b.Min)
 	case b.Start > MaxPrice:
 		return fmt.Errorf("start price %s: want at most %s per core-hour", b.Start, MaxPrice)
-	case b.Rounds < 1 || b.Rounds > MaxRounds:
-		return fmt.Errorf("rounds %d: want 1..%d", b.Rounds, MaxRounds)
 	case b.Rule != "" && b.Rule != List && b.Rule != Ramp:
 		return fmt.Errorf("pricing %.32q: want %s or %s", string(b.Rule), List, Ramp)
+	case b.Rounds < 1 || b.Rounds > MaxRounds:
+		return fmt.Errorf("rounds %d: want 1..%d", b.Rounds, MaxRounds)
+	case b.Rule != Ramp && b.Rounds > MaxListRounds:
+		return fmt.Errorf("rounds %d: want 1..%d, since bidding ends after %d", b.Rounds, MaxListRounds, protocol.MostRounds)
 	}
 	return nil
 }
