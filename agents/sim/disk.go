@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"maps"
-	"slices"
 
 	"ramp/protocol"
 )
@@ -20,7 +18,7 @@ var ErrFenced = errors.New("another host leads now")
 // interrupt: it leaves all of the write, nothing, or a torn frame, which the next start
 // detects by its checksum and drops.
 type Disk struct {
-	tables map[string]map[string][]byte
+	Tables        // the durable records
 	frame  []byte // being written; a crash decides how much of it remains
 	full   bool
 	torn   int // torn frames found
@@ -28,23 +26,7 @@ type Disk struct {
 }
 
 // NewDisk is an empty disk.
-func NewDisk() *Disk { return &Disk{tables: map[string]map[string][]byte{}} }
-
-// Each calls f with every durable record of a table in order of key.
-func (d *Disk) Each(table string, f func(key string, value []byte) error) error {
-	for _, k := range slices.Sorted(maps.Keys(d.tables[table])) {
-		if err := f(k, d.tables[table][k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Get is the value of a durable record (protocol.Tables).
-func (d *Disk) Get(table, key string) ([]byte, error) { return d.tables[table][key], nil }
-
-// Len is how many records a table has.
-func (d *Disk) Len(table string) int { return len(d.tables[table]) }
+func NewDisk() *Disk { return &Disk{Tables: Tables{}} }
 
 // Append makes the records durable at once.
 func (d *Disk) Append(records []protocol.Record) error {
@@ -95,21 +77,6 @@ func (d *Disk) crash(keep int) ([]protocol.Record, []byte) {
 	}
 	d.apply(records)
 	return records, frame
-}
-
-func (d *Disk) apply(records []protocol.Record) {
-	for _, r := range records {
-		t := d.tables[r.Table]
-		if t == nil {
-			t = map[string][]byte{}
-			d.tables[r.Table] = t
-		}
-		if r.Value == nil {
-			delete(t, r.Key)
-			continue
-		}
-		t[r.Key] = r.Value
-	}
 }
 
 // encode makes a frame: a checksum, then for each record its table, key and value.

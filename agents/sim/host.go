@@ -61,7 +61,7 @@ type Host struct {
 	index   int
 	trusted bool // its certificate is valid in this world
 	disk    *Disk
-	copied  *Disk       // the owner's last copy; nil: none
+	copied  Tables      // the owner's last copy; nil: none
 	epoch   int         // of its leadership, if it shares its disk
 	other   *Host       // the one that shares the disk
 	role    agents.Role // nil: down, or the disk cannot be written

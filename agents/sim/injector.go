@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -227,7 +226,7 @@ func (in *injector) beginRewinds(c Chance) {
 		switch lost := c.N(2) == 0; {
 		case !h.Rewinds:
 		case lost:
-			h.Rewind(NewDisk())
+			h.Rewind(nil)
 		default:
 			h.Rewind(h.copied)
 		}
@@ -241,26 +240,14 @@ func (in *injector) copyDisk(h *Host) {
 	}
 }
 
-// Rewind crashes the host and replaces its disk by an older one, or an empty one if nil.
-func (h *Host) Rewind(older *Disk) {
-	if older == nil {
-		older = NewDisk()
-	}
+// Rewind crashes the host and replaces the records of its disk by older ones, or by none if nil.
+func (h *Host) Rewind(older Tables) {
 	h.crash(h.world.faults.downtime())
-	h.disk.tables = older.Copy().tables
+	h.disk.Tables = older.Copy()
 	h.world.stats.Rewound++
 	h.world.observe(func(o Observer) {
 		if r, ok := o.(Rewinder); ok {
 			r.Rewound(h)
 		}
 	})
-}
-
-// Copy returns a disk with the same durable records.
-func (d *Disk) Copy() *Disk {
-	c := NewDisk()
-	for name, t := range d.tables {
-		c.tables[name] = maps.Clone(t)
-	}
-	return c
 }

@@ -118,9 +118,9 @@ const (
 	uptimeOf = 20 * time.Minute
 )
 
-// backup is a copy of the bank's disk; nil: none is made.
+// backup is a copy of the bank's records; nil: none is made.
 type backup struct {
-	disk       *sim.Disk
+	disk       sim.Tables
 	recovering bool
 }
 
