@@ -49,6 +49,8 @@ type Spec struct {
 	Rewinds bool
 	// Steady exempts the host from faults: its agent is dishonest, or has faults of its own.
 	Steady bool
+	// Late is how late its alarms ring.
+	Late time.Duration
 }
 
 // probing is how long a host waits before it tries its full disk again.
@@ -103,8 +105,8 @@ func (h *Host) when(t time.Time) time.Duration {
 	return h.world.now + ahead + time.Duration(int64(ahead)/1_000_000*-h.drift) + time.Microsecond
 }
 
-// setClock sets the clock wrong by a duration. Alarms follow it.
-func (h *Host) setClock(by time.Duration) {
+// SetClock sets the clock wrong by a duration. Alarms follow it.
+func (h *Host) SetClock(by time.Duration) {
 	if h.jumped == by {
 		return
 	}
@@ -224,7 +226,7 @@ func (h *Host) setAlarm(t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	if at := h.when(t); h.alarm < 0 || at < h.alarm {
+	if at := h.when(t) + h.Late; h.alarm < 0 || at < h.alarm {
 		h.alarm, h.wakeAt = at, t
 		h.world.plan(at-h.world.now, event{kind: rings, host: h, life: h.life})
 	}
@@ -301,7 +303,7 @@ func (h *Host) send(o leaving) {
 	for _, m := range o.out.Send[:most] {
 		h.world.send(h, m)
 	}
-	if o.point == AfterSave || o.point == InSend {
+	if o.point >= AfterSave {
 		h.crash(h.world.faults.downtime())
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -67,7 +68,7 @@ func (in *injector) stop() {
 	in.world.net.parted, in.world.net.stalled = nil, map[stall]time.Duration{}
 	for _, h := range in.world.hosts {
 		h.disk.full = false
-		h.setClock(0)
+		h.SetClock(0)
 		if !h.up {
 			in.world.plan(time.Second, event{kind: starts, host: h})
 		}
@@ -95,9 +96,9 @@ func (in *injector) beginJumps(c Chance) {
 		switch {
 		case h.Steady:
 		case h.jumped == 0:
-			h.setClock(by)
+			h.SetClock(by)
 		default:
-			h.setClock(0)
+			h.SetClock(0)
 		}
 	})
 }
@@ -172,7 +173,7 @@ func (in *injector) fill() {
 // downtime is how long a crashed host stays down.
 func (in *injector) downtime() time.Duration {
 	if in.world.hooks.Crash != nil || in.quiet() { // a crash that was drawn before the faults stopped
-		return time.Second
+		return cmp.Or(in.world.hooks.Down, time.Second)
 	}
 	return in.crashes.Skewed(in.faults.Down)
 }

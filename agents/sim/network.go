@@ -30,6 +30,7 @@ type packet struct {
 type Packet struct {
 	From, To *Host
 	Message  protocol.Message // as it was sent
+	Bytes    []byte           // sealed
 }
 
 // Fate is what happens to a Packet. The zero Fate delivers it after the usual delay.
@@ -218,7 +219,7 @@ func (w *World) carry(from, to *Host, p *packet, r *rumour) {
 
 func (w *World) fate(from, to *Host, p *packet) Fate {
 	if w.hooks.Fate != nil {
-		return w.hooks.Fate(Packet{from, to, p.sent})
+		return w.hooks.Fate(Packet{from, to, p.sent, p.bytes})
 	}
 	if !w.faults.quiet() && (w.net.cut(w.now, from.index, to.index) || w.net.chance.Of(w.net.loss)) {
 		return Fate{Drop: true, Tell: w.net.chance.Of(w.net.told)}

@@ -49,6 +49,7 @@ type Hearer interface {
 type Hooks struct {
 	Fate  func(Packet) Fate
 	Crash func(Boundary) Point
+	Down  time.Duration // from a crash to the next start; 0: a second
 }
 
 // Boundary is an Output about to be carried out. A host's Outputs are numbered from 1,
@@ -69,6 +70,7 @@ const (
 	InSave     Point = 2 // while its records are written: all, none or torn
 	AfterSave  Point = 3 // durable, and nothing sent
 	InSend     Point = 4 // some messages have left
+	AfterSend  Point = 5
 )
 
 // Stats counts what happened.
