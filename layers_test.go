@@ -112,7 +112,7 @@ func table() []layer {
 		{"agents/queue/slurm/slurmtest", support, "agents/porttest", ""},
 		{"agents/porttest", support, "", ""},
 		{"agents/storetest", support, "protocol agents", "golang.org/x/sys"},
-		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/user bank/ledger", ""},
+		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},
 
 		{"agents/exit", impure, "protocol", ""},
 		{"agents/words", impure, "agents/exit bank/ledger protocol", "github.com/rivo/uniseg"},

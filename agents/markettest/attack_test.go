@@ -11,6 +11,7 @@ import (
 	"ramp/agents/again"
 	"ramp/agents/markettest"
 	"ramp/agents/resource"
+	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -222,11 +223,11 @@ func TestAUserThatAbandons(t *testing.T) {
 			cfg := spread(1)
 			cfg.Restart = 365 * 24 * time.Hour
 			m := markettest.New(t, cast, cfg)
-			m.Crash = func(b markettest.Boundary) markettest.Point {
-				if b.Party == markettest.User && b.Output == output {
+			m.Crash = func(b sim.Boundary) sim.Point {
+				if b.Host.Name == markettest.User && b.Output == output {
 					return point
 				}
-				return markettest.Survives
+				return sim.Survives
 			}
 			m.Buy("p", 2, message.Options{})
 			m.Run(protocol.DefaultHold + protocol.RetryMost + 15*time.Second)

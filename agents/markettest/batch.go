@@ -7,9 +7,26 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/agents/sim"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
+
+// answers is a local correspondent that does what a message asks at once, whatever happens
+// to its agent, and says nothing by itself. A nil body is no answer.
+type answers func(now time.Time, m protocol.Message) protocol.Body
+
+// Receive implements sim.Local.
+func (a answers) Receive(now time.Time, m protocol.Message) []sim.Later {
+	body := a(now, m)
+	if body == nil {
+		return nil
+	}
+	return []sim.Later{{After: time.Millisecond, Message: m.Reply(m.Receivers[0], protocol.Inform, body)}}
+}
+
+// Advance implements sim.Local.
+func (answers) Advance(time.Time) (said []sim.Later, next time.Time) { return nil, time.Time{} }
 
 // Batch is a batch system. It reports truthfully, grants every slot that fits, and
 // survives crashes of its agent.
@@ -18,25 +35,22 @@ type Batch struct {
 	Slots map[string]protocol.Slot // reservations, by ID
 }
 
-func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Message {
-	var body protocol.Body
+func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Body {
 	switch r := m.Body.(type) {
 	case message.Reserve:
-		body = b.reserve(r)
+		return b.reserve(r)
 	case message.Keep:
 		slot, ok := b.Slots[r.ID]
-		body = message.Reserved{ID: r.ID, Kept: true, OK: ok, Slot: slot, Reason: protocol.Reason{Code: protocol.CodeUnknown}}
+		return message.Reserved{ID: r.ID, Kept: true, OK: ok, Slot: slot, Reason: protocol.Reason{Code: protocol.CodeUnknown}}
 	case message.Release:
 		delete(b.Slots, r.ID)
-		body = message.Released{ID: r.ID, OK: true}
+		return message.Released{ID: r.ID, OK: true}
 	case message.QueueQuery:
-		body = b.state(now)
+		return b.state(now)
 	case message.SlotQuery: // it does not know how jobs end
-		body = message.SlotUsed{ID: r.ID, At: now, Status: protocol.JobStatus{State: protocol.JobWaiting}}
-	default:
-		panic(fmt.Sprintf("markettest: a batch system got %s", m.Body.Kind()))
+		return message.SlotUsed{ID: r.ID, At: now, Status: protocol.JobStatus{State: protocol.JobWaiting}}
 	}
-	return m.Reply(protocol.LocalQueue, protocol.Inform, body)
+	panic(fmt.Sprintf("markettest: a batch system got %s", m.Body.Kind()))
 }
 
 // reserve grants a slot once; the same ID gets the same answer.

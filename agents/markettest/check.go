@@ -18,7 +18,7 @@ import (
 // Purchases are the user's stored purchases, by ID.
 func (m *Market) Purchases() map[string]message.Purchase {
 	list := map[string]message.Purchase{}
-	for id, value := range m.parties[User].store[user.TablePurchases] {
+	for id, value := range m.Store(User)[user.TablePurchases] {
 		row, err := user.ReadRow(value)
 		must(m.tb, err)
 		list[id] = row.View()
@@ -38,7 +38,7 @@ func (m *Market) Balance(name string) protocol.Credits {
 
 func (m *Market) ledger() *ledger.Ledger {
 	cfg := ledger.Config{Bank: m.cast.ID(Bank), Currencies: []string{m.cast.Terms().Currency}}
-	l, err := ledger.Load(cfg, m.now, m.parties[Bank].store)
+	l, err := ledger.Load(cfg, m.Now(), m.Store(Bank))
 	must(m.tb, err)
 	return l
 }
@@ -59,10 +59,8 @@ func (m *Market) Check() error {
 	for _, id := range slices.Sorted(maps.Keys(m.contracts())) {
 		errs = append(errs, m.checkContract(m.contracts()[id], paid))
 	}
-	for _, p := range m.order {
-		if p.batch != nil {
-			errs = append(errs, m.checkSite(p, paid[p.name]))
-		}
+	for _, name := range slices.Sorted(maps.Keys(m.batches)) {
+		errs = append(errs, m.checkSite(name, paid[name]))
 	}
 	for id, p := range m.Purchases() {
 		errs = append(errs, m.checkPurchase(id, p))
@@ -73,7 +71,7 @@ func (m *Market) Check() error {
 // contracts are all contracts that the user has signed, by conversation.
 func (m *Market) contracts() map[string]reserve.Saved {
 	list := map[string]reserve.Saved{}
-	for conversation, value := range m.parties[User].store[reserve.TableBundles] {
+	for conversation, value := range m.Store(User)[reserve.TableBundles] {
 		s, err := reserve.ReadSaved(value)
 		must(m.tb, err)
 		list[conversation] = s
@@ -82,7 +80,7 @@ func (m *Market) contracts() map[string]reserve.Saved {
 }
 
 func (m *Market) checkLedger() error {
-	report, err := ledger.Audit(m.parties[Bank].store)
+	report, err := ledger.Audit(m.Store(Bank))
 	if err != nil {
 		return err
 	}
@@ -158,36 +156,36 @@ func (m *Market) reservation(seller, id string) (message.ReservationLine, bool) 
 
 // Reservations are a seller's stored reservations.
 func (m *Market) Reservations(seller string) []message.ReservationLine {
-	p := m.parties[seller]
-	role, _, err := resource.New(m.cfg.resource(m.cast, seller), p.store, m.clock(p))
+	h := m.world.Host(seller)
+	role, _, err := resource.New(m.cfg.resource(m.cast, seller), h.Disk(), h.Now())
 	must(m.tb, err)
 	return role.Reservations()
 }
 
 // checkSite compares a seller's journal with its batch system and its account.
-func (m *Market) checkSite(p *party, paid protocol.Credits) error {
+func (m *Market) checkSite(name string, paid protocol.Credits) error {
 	want := map[string]bool{}
-	for _, l := range m.Reservations(p.name) {
+	for _, l := range m.Reservations(name) {
 		switch l.State {
 		case "sold", "held", "countersigned":
-			want[l.ID] = l.Slot.End.After(m.now)
+			want[l.ID] = l.Slot.End.After(m.Now())
 		}
 		if l.State == "held" || l.State == "countersigned" || l.State == "reserving" {
-			return fmt.Errorf("%s still has %s %s at the end", p.name, l.ID, l.State)
+			return fmt.Errorf("%s still has %s %s at the end", name, l.ID, l.State)
 		}
 	}
-	for id := range p.batch.Slots {
+	for id := range m.batches[name].Slots {
 		if !want[id] {
-			return fmt.Errorf("%s: the batch system has %s, which the journal does not have as sold", p.name, id)
+			return fmt.Errorf("%s: the batch system has %s, which the journal does not have as sold", name, id)
 		}
 	}
 	for id := range want {
-		if _, ok := p.batch.Slots[id]; !ok && want[id] {
-			return fmt.Errorf("%s: %s is sold, but not in the batch system", p.name, id)
+		if _, ok := m.batches[name].Slots[id]; !ok && want[id] {
+			return fmt.Errorf("%s: %s is sold, but not in the batch system", name, id)
 		}
 	}
-	if got := m.Balance(p.name); got != paid {
-		return fmt.Errorf("%s was paid %s for units that cost %s", p.name, got, paid)
+	if got := m.Balance(name); got != paid {
+		return fmt.Errorf("%s was paid %s for units that cost %s", name, got, paid)
 	}
 	return nil
 }

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/sim"
 	"ramp/protocol/message"
 )
 
-var points = map[markettest.Point]string{
-	markettest.BeforeSave: "before the save", markettest.AfterSave: "between save and send", markettest.AfterSend: "after the send",
+var points = map[sim.Point]string{
+	sim.BeforeSave: "before the save", sim.AfterSave: "between save and send", sim.AfterSend: "after the send",
 }
 
 // restarts are from a crash to the next life: what is on its way arrives after
@@ -78,7 +79,7 @@ type crash struct {
 
 func (c *crash) everywhere() {
 	for output := c.from; output <= c.to; output++ {
-		for _, point := range []markettest.Point{markettest.BeforeSave, markettest.AfterSave, markettest.AfterSend} {
+		for _, point := range []sim.Point{sim.BeforeSave, sim.AfterSave, sim.AfterSend} {
 			for i, restart := range restarts {
 				if (output+int(point))%len(restarts) == i { // by turns: each point meets each in three outputs
 					c.at(output, point, restart)
@@ -88,15 +89,15 @@ func (c *crash) everywhere() {
 	}
 }
 
-func (c *crash) at(output int, point markettest.Point, restart time.Duration) {
+func (c *crash) at(output int, point sim.Point, restart time.Duration) {
 	cfg := spread(1)
 	cfg.Restart = restart
 	m := markettest.New(c.t, c.cast, cfg)
-	m.Crash = func(b markettest.Boundary) markettest.Point {
-		if b.Party == c.party && b.Output == output {
+	m.Crash = func(b sim.Boundary) sim.Point {
+		if b.Host.Name == c.party && b.Output == output {
 			return point
 		}
-		return markettest.Survives
+		return sim.Survives
 	}
 	m.Buy("p", c.units, message.Options{})
 	m.Run(restart + bound)
@@ -121,12 +122,12 @@ func TestTwoCrashTogether(t *testing.T) {
 				at := map[string]int{a: outputs[a][1] - back, b: outputs[b][1] - back/2}
 				m := markettest.New(t, cast, spread(1))
 				var crashed []string
-				m.Crash = func(x markettest.Boundary) markettest.Point {
-					if at[x.Party] != x.Output || slices.Contains(crashed, x.Party) {
-						return markettest.Survives
+				m.Crash = func(x sim.Boundary) sim.Point {
+					if at[x.Host.Name] != x.Output || slices.Contains(crashed, x.Host.Name) {
+						return sim.Survives
 					}
-					crashed = append(crashed, x.Party)
-					return markettest.AfterSave
+					crashed = append(crashed, x.Host.Name)
+					return sim.AfterSave
 				}
 				m.Buy("p", units, message.Options{})
 				m.Run(bound)

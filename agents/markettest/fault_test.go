@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -91,11 +92,11 @@ func (s storm) fate(markettest.Packet) markettest.Fate {
 	return markettest.Fate{}
 }
 
-func (s storm) crash(markettest.Boundary) markettest.Point {
+func (s storm) crash(sim.Boundary) sim.Point {
 	if s.m.Now().After(s.until) || s.random.IntN(25*s.calm) != 0 {
-		return markettest.Survives
+		return sim.Survives
 	}
-	return markettest.Point(1 + s.random.IntN(3))
+	return [...]sim.Point{sim.BeforeSave, sim.AfterSave, sim.AfterSend}[s.random.IntN(3)]
 }
 
 // regret lets the storm end while units are cancelled and batch systems lose what

@@ -6,23 +6,15 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol/message"
 )
 
-// snapshot is a copy of a journal.
-func snapshot(s markettest.Store) markettest.Store {
-	c := markettest.Store{}
-	for table, rows := range s {
-		c[table] = maps.Clone(rows)
-	}
-	return c
-}
-
 // goBack makes a journal what it was.
 func goBack(s, was markettest.Store) {
 	clear(s)
-	maps.Copy(s, snapshot(was))
+	maps.Copy(s, was.Copy())
 }
 
 // forgetful is a seller that loses its journal, or goes back to a copy of it, at
@@ -31,7 +23,7 @@ type forgetful struct {
 	seller string
 	copied int // the Output after which its journal is copied; 0: it is lost
 	at     int // the Output at which it crashes and has the copy
-	point  markettest.Point
+	point  sim.Point
 	down   time.Duration
 }
 
@@ -42,15 +34,15 @@ func buyForgetfully(t *testing.T, cast *markettest.Cast, f forgetful) string {
 	cfg.Restart = f.down
 	m := markettest.New(t, cast, cfg)
 	store, older := m.Store(f.seller), markettest.Store{}
-	m.Crash = func(b markettest.Boundary) markettest.Point {
-		if b.Party != f.seller {
-			return markettest.Survives
+	m.Crash = func(b sim.Boundary) sim.Point {
+		if b.Host.Name != f.seller {
+			return sim.Survives
 		}
 		if b.Output == f.copied+1 {
-			older = snapshot(store)
+			older = store.Copy()
 		}
 		if b.Output != f.at {
-			return markettest.Survives
+			return sim.Survives
 		}
 		return f.point
 	}

@@ -2,16 +2,17 @@ package markettest
 
 import (
 	"cmp"
-	mathrand "math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
+	"ramp/agents"
+	"ramp/agents/bank"
 	"ramp/agents/resource"
-	"ramp/bank/ledger"
+	"ramp/agents/sim"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 // Config configures a market.
@@ -30,7 +31,7 @@ type Market struct {
 	// Fate, if set, decides the fate of each message between agents.
 	Fate func(p Packet) Fate
 	// Crash, if set, decides whether a party crashes at an Output.
-	Crash func(b Boundary) Point
+	Crash func(b sim.Boundary) sim.Point
 	// Progress is every report to the user's owner, in order.
 	Progress []message.Progress
 	// Refused are the errors of messages that could not be opened.
@@ -39,12 +40,9 @@ type Market struct {
 	tb      testing.TB
 	cfg     Config
 	cast    *Cast
-	random  *mathrand.Rand
-	now     time.Time
-	parties map[string]*party
-	order   []*party
-	events  []event // in order of time, then of scheduling
-	serial  int
+	world   *sim.World
+	batches map[string]*Batch // by seller
+	outputs map[string]int
 }
 
 // Packet is a message on its way from one agent to another.
@@ -55,31 +53,13 @@ type Packet struct {
 }
 
 // Fate is the fate of a Packet. The zero Fate is delivery in due time.
-type Fate struct {
-	Drop   bool
-	Tell   bool          // a dropped packet comes back to its sender as undeliverable
-	Copies int           // further deliveries, each in its own time
-	Delay  time.Duration // on top of the usual
-}
+type Fate = sim.Fate
 
-// Boundary is an Output about to be carried out. Outputs of a party are numbered
-// from 1, over all its lives.
-type Boundary struct {
-	Party  string
-	Output int
-	Out    protocol.Output
-}
+// Store is an agents.Store in memory. It survives crashes of its party.
+type Store = sim.Tables
 
-// Point is where in an Output a party crashes.
-type Point int
-
-// The points.
-const (
-	Survives   Point = 0
-	BeforeSave Point = 1
-	AfterSave  Point = 2
-	AfterSend  Point = 3
-)
+// latency is the mean delay of a message. Any two messages may overtake each other.
+const latency = 10 * time.Millisecond
 
 // New opens a market. The user has an account with money, every seller has an
 // account, and all parties have met.
@@ -87,115 +67,135 @@ func New(tb testing.TB, cast *Cast, cfg Config) *Market {
 	tb.Helper()
 	cfg.Cores = cmp.Or(cfg.Cores, 256)
 	cfg.Credit = cmp.Or(cfg.Credit, 1_000_000*protocol.Credit)
-	cfg.Restart = cmp.Or(cfg.Restart, time.Second)
-	m := &Market{
-		tb: tb, cfg: cfg, cast: cast, now: Dawn, parties: map[string]*party{},
-		random: mathrand.New(mathrand.NewPCG(cfg.Seed, 0)),
-	}
-	for _, name := range cast.names() {
-		p := newParty(cast, name, cfg.Cores)
-		m.parties[name] = p
-		m.order = append(m.order, p)
-	}
-	for _, p := range m.order {
-		m.start(p)
-	}
+	m := &Market{tb: tb, cfg: cfg, cast: cast, batches: map[string]*Batch{}, outputs: map[string]int{}}
+	m.world = sim.New(sim.Config{
+		Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: sim.Faults{Delay: sim.Span{Least: latency, Most: latency}}, Observers: []sim.Observer{refusals{m}},
+	})
+	m.world.Hook(sim.Hooks{Fate: m.fate, Crash: m.crash, Down: cfg.Restart})
+	m.addParties()
 	m.fund()
 	m.Run(time.Second)
 	for name, skew := range cfg.Skew {
-		m.parties[name].skew = skew
+		m.world.Host(name).SetClock(skew)
 	}
 	return m
 }
 
-// Now is the market's time; clocks of parties may be off it.
-func (m *Market) Now() time.Time { return m.now }
-
-func (m *Market) clock(p *party) time.Time { return m.now.Add(p.skew) }
-
-// event is a message that arrives, or a party that starts, at an instant.
-type event struct {
-	at     time.Time
-	serial int
-	party  *party
-	life   int // of the party, for what does not outlive it; 0: any
-	start  bool
-	bytes  []byte // of another agent, or:
-	local  protocol.Message
-	sender protocol.AgentID
+func (m *Market) fate(p sim.Packet) Fate {
+	if m.Fate == nil {
+		return Fate{}
+	}
+	return m.Fate(Packet{p.From.Name, p.To.Name, p.Message, p.Bytes})
 }
 
-func (m *Market) after(d time.Duration, e event) {
-	m.serial++
-	e.at, e.serial = m.now.Add(d), m.serial
-	at, _ := slices.BinarySearchFunc(m.events, e, func(x, y event) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.serial, y.serial)) })
-	m.events = slices.Insert(m.events, at, e)
+func (m *Market) crash(b sim.Boundary) sim.Point {
+	m.outputs[b.Host.Name] = b.Output
+	if m.Crash == nil {
+		return sim.Survives
+	}
+	return m.Crash(b)
 }
 
-const maxLatency = 20 * time.Millisecond
+// refusals is the observer that fills Refused.
+type refusals struct{ m *Market }
 
-func (m *Market) latency() time.Duration {
-	return time.Duration(1 + m.random.Int64N(int64(maxLatency)))
+func (refusals) Durable(*sim.Host, []protocol.Record)             {}
+func (refusals) Delivered(to, from *sim.Host, m protocol.Message) {}
+func (refusals) Sent(*sim.Host, protocol.Message)                 {}
+func (r refusals) Refused(_ *sim.Host, _ protocol.AgentID, err error) {
+	r.m.Refused = append(r.m.Refused, err)
 }
 
-// send puts a message on its way to each of its receivers.
-func (m *Market) send(from *party, msg protocol.Message) {
-	for _, to := range msg.Receivers {
-		switch to {
-		case protocol.LocalQueue:
-			// In order and at once, so that the batch system has it whatever
-			// happens to its agent; only the answer needs a live agent.
-			answer := from.batch.answer(m.clock(from), msg)
-			m.after(time.Millisecond, event{party: from, life: from.life, local: answer})
-		case protocol.LocalHistory:
-			if q, ok := msg.Body.(message.SoldLookup); ok {
-				sold, err := ledger.SoldIn(from.store, q.Seller, q.Query.Ends)
+// fund opens everybody's account and gives the user its money.
+func (m *Market) fund() {
+	m.world.Do(m.world.Host(Bank), func(now time.Time) (all protocol.Output) {
+		b := m.Role(Bank).(*bank.Role)
+		for _, name := range m.cast.names() {
+			if name != Bank {
+				_, out, err := b.OpenAccount(now, m.cast.ID(name), name, 0)
 				must(m.tb, err)
-				answer := msg.Reply(protocol.LocalHistory, protocol.Inform, message.SoldList{Sold: sold, Complete: true})
-				m.after(time.Millisecond, event{party: from, life: from.life, local: answer})
+				all = all.Join(out)
 			}
-		case protocol.LocalControl:
-			m.Progress = append(m.Progress, msg.Body.(message.Progress))
-		case protocol.Everyone:
-			for _, p := range m.order {
-				if p != from {
-					m.post(from, p.name, msg)
-				}
-			}
-		default:
-			m.post(from, to.Name(), msg)
 		}
-	}
+		_, out, err := b.Credit(now, m.cast.ID(User), m.cast.Terms().Currency, m.cfg.Credit, "at the beginning")
+		must(m.tb, err)
+		return all.Join(out)
+	})
 }
 
-// post seals a message for one agent.
-func (m *Market) post(from *party, to string, msg protocol.Message) {
-	bytes, err := codec.Seal(m.cast.Credential(from.name), msg, m.clock(from))
-	if err != nil {
-		m.tb.Fatalf("%s cannot send %s: %v", from.name, msg.Body.Kind(), err)
-	}
-	p := Packet{From: from.name, To: to, Message: msg, Bytes: bytes}
-	var fate Fate
-	if m.Fate != nil {
-		fate = m.Fate(p)
-	}
-	receiver := m.parties[to]
-	if fate.Drop || receiver == nil {
-		if fate.Tell {
-			m.undeliverable(from, p)
+// Now is the market's time; clocks of parties may be off it.
+func (m *Market) Now() time.Time { return m.world.Now() }
+
+// Run advances the clock by d.
+func (m *Market) Run(d time.Duration) { m.world.Run(d) }
+
+// RunUntil advances the clock until done reports true, by at most d; it returns the
+// last report of done.
+func (m *Market) RunUntil(d time.Duration, done func() bool) bool {
+	for end := m.world.Elapsed() + d; !done(); {
+		if !m.world.Step(end) {
+			return done()
 		}
-		return
 	}
-	for range 1 + fate.Copies {
-		m.after(m.latency()+fate.Delay, event{party: receiver, bytes: bytes, sender: m.cast.ID(from.name)})
-	}
+	return true
 }
 
-func (m *Market) undeliverable(from *party, p Packet) {
-	msg := p.Message
-	m.after(m.latency(), event{party: from, life: from.life, local: protocol.Message{
-		Performative: protocol.Failure, Sender: protocol.LocalMesh, Receivers: []protocol.AgentID{m.cast.ID(from.name)},
-		Protocol: msg.Protocol, Conversation: msg.Conversation, ReplyWith: msg.ReplyWith,
-		Body: message.Undeliverable{To: m.cast.ID(p.To)},
-	}})
+// Tell gives the user an order of its owner's, at once. An owner whose agent is
+// down waits until it is up.
+func (m *Market) Tell(body protocol.Body) {
+	h := m.world.Host(User)
+	m.RunUntil(time.Minute, h.Up)
+	m.world.Order(h, body)
+	m.Run(0) // until it is saved
 }
+
+// UnitCores is the size of every unit that Buy orders.
+const UnitCores = 8
+
+// Buy orders units of UnitCores for two hours, all at the same time, at most 60
+// credits a core-hour. So a seller of UnitCores can serve one of them.
+func (m *Market) Buy(id string, units int, o message.Options) {
+	m.Tell(message.Buy{ID: id, Name: id, Document: m.Document(units), Options: o})
+}
+
+// Document is the request that Buy orders.
+func (m *Market) Document(units int) []byte {
+	var d rfql.Draft
+	from := Dawn.Add(2 * time.Hour)
+	for range units {
+		d.Requests = append(d.Requests, rfql.DraftRequest{
+			Price: 60 * protocol.Credit, TotalCores: UnitCores, NotBefore: from, End: from.Add(2 * time.Hour), Wall: 2 * time.Hour,
+		})
+	}
+	doc, err := rfql.Check(d, m.world.Host(User).Now())
+	must(m.tb, err)
+	return doc.XML()
+}
+
+// Inject brings a message to a party as if a sender had sent it: with the sender's
+// authentic signature, but with the test's content.
+func (m *Market) Inject(from, to string, msg protocol.Message) {
+	bytes, err := codec.Seal(m.cast.Credential(from), msg, m.Now())
+	must(m.tb, err)
+	m.InjectBytes(from, to, bytes)
+}
+
+// InjectBytes is Inject of bytes: a replay, or a forgery.
+func (m *Market) InjectBytes(from, to string, bytes []byte) {
+	m.world.Inject(m.cast.ID(from), m.world.Host(to), bytes)
+}
+
+// Kill crashes a party now; it starts again after down.
+func (m *Market) Kill(name string, down time.Duration) { m.world.Crash(m.world.Host(name), down) }
+
+// Role is a party's role now; nil while it is down.
+func (m *Market) Role(name string) agents.Role { return m.world.Host(name).Role() }
+
+// Store is a party's store.
+func (m *Market) Store(name string) Store { return m.world.Host(name).Disk().Tables }
+
+// Batch is a seller's batch system.
+func (m *Market) Batch(name string) *Batch { return m.batches[name] }
+
+// Outputs is how many Outputs a party has made.
+func (m *Market) Outputs(name string) int { return m.outputs[name] }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -40,16 +41,16 @@ func TestALostUnitIsBoughtAgain(t *testing.T) {
 		crashes = append(crashes, n+1)
 	}
 	for _, at := range crashes {
-		for _, point := range []markettest.Point{markettest.BeforeSave, markettest.AfterSave, markettest.AfterSend} {
+		for _, point := range []sim.Point{sim.BeforeSave, sim.AfterSave, sim.AfterSend} {
 			t.Run(fmt.Sprintf("killed at output %d, point %d", at, point), func(t *testing.T) {
 				m, _ := open(t, 2, nil)
 				first := settle(t, m, 1, message.Options{})
 				from := m.Outputs(markettest.User)
-				m.Crash = func(b markettest.Boundary) markettest.Point {
-					if at > 0 && b.Party == markettest.User && b.Output == from+at {
+				m.Crash = func(b sim.Boundary) sim.Point {
+					if at > 0 && b.Host.Name == markettest.User && b.Output == from+at {
 						return point
 					}
-					return markettest.Survives
+					return sim.Survives
 				}
 				lose(m, siteOf(t, m, first, 0))
 				m.Run(10 * time.Minute)

@@ -6,6 +6,7 @@ import (
 
 	"ramp/agents/markettest"
 	"ramp/agents/resource"
+	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -368,18 +369,18 @@ func TestASignedBundleFindsItsPurchase(t *testing.T) {
 	cast := markettest.NewCast(t, 1)
 	m := markettest.New(t, cast, markettest.Config{Seed: 1, Late: 500 * time.Millisecond})
 	store := m.Store(markettest.User)
-	m.Crash = func(b markettest.Boundary) markettest.Point {
+	m.Crash = func(b sim.Boundary) sim.Point {
 		for _, r := range b.Out.Save {
 			if r.Table == reserve.TableBundles && store[user.TablePurchases]["p"] == nil {
 				for _, r := range b.Out.Save {
 					if r.Table == user.TablePurchases {
-						return markettest.Survives
+						return sim.Survives
 					}
 				}
 				t.Error("a bundle is saved before its purchase")
 			}
 		}
-		return markettest.Survives
+		return sim.Survives
 	}
 	settle(t, m, 1, message.Options{})
 }
