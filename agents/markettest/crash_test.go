@@ -79,9 +79,10 @@ type crash struct {
 
 func (c *crash) everywhere() {
 	for output := c.from; output <= c.to; output++ {
-		for _, point := range []sim.Point{sim.BeforeSave, sim.AfterSave, sim.AfterSend} {
+		for j, point := range []sim.Point{sim.BeforeSave, sim.AfterSave, sim.AfterSend} {
 			for i, restart := range restarts {
-				if (output+int(point))%len(restarts) == i { // by turns: each point meets each in three outputs
+				// A user has many outputs. Its points take turns: each meets each restart in three outputs.
+				if c.party != markettest.User || (output-c.from+j)%len(restarts) == i {
 					c.at(output, point, restart)
 				}
 			}
