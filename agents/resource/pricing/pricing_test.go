@@ -81,10 +81,11 @@ func TestList(t *testing.T) {
 // The oracle is exact rational arithmetic, written from the formula.
 func TestAskAgainstRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		rule := rapid.SampledFrom([]pricing.Rule{pricing.List, pricing.Ramp}).Draw(t, "rule")
 		band := pricing.Band{
 			Min:    protocol.Credits(rapid.Int64Range(1, int64(pricing.MaxPrice)).Draw(t, "min")),
-			Rounds: rapid.IntRange(1, pricing.MaxRounds).Draw(t, "rounds"),
-			Rule:   rapid.SampledFrom([]pricing.Rule{pricing.List, pricing.Ramp}).Draw(t, "rule"),
+			Rounds: rapid.IntRange(1, map[pricing.Rule]int{pricing.List: pricing.MaxListRounds, pricing.Ramp: pricing.MaxRounds}[rule]).Draw(t, "rounds"),
+			Rule:   rule,
 		}
 		band.Start = protocol.Credits(rapid.Int64Range(int64(band.Min), int64(pricing.MaxPrice)).Draw(t, "start"))
 		capacity := rapid.IntRange(1, protocol.MaxCores).Draw(t, "capacity")
@@ -139,7 +140,8 @@ func TestBandValidate(t *testing.T) {
 		{"start too high", pricing.Band{Start: pricing.MaxPrice + 1, Min: 2, Rounds: 4}},
 		{"no rounds", pricing.Band{Start: 2, Min: 1}},
 		{"another rule", pricing.Band{Start: 2, Min: 1, Rounds: 4, Rule: "vickrey"}},
-		{"too many rounds", pricing.Band{Start: 2, Min: 1, Rounds: pricing.MaxRounds + 1}},
+		{"too many rounds", pricing.Band{Start: 2, Min: 1, Rounds: pricing.MaxRounds + 1, Rule: pricing.Ramp}},
+		{"more rounds than bidding has", pricing.Band{Start: 2, Min: 1, Rounds: pricing.MaxListRounds + 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.band.Validate() == nil {
