@@ -302,7 +302,7 @@ const exitNever = 125
 func (s *Sweeps) fetch(x *live, i, attempt int, r message.Run) protocol.Output {
 	u, name := r.Units[0], x.Plan.Task(i).Directory
 	if x.Task(i).Attempts[attempt-1].How != sweep.Succeeded {
-		name = fmt.Sprintf("failed/%s.%d", name, attempt)
+		name = fmt.Sprintf("%s/%s.%d", plan.FailedDir, name, attempt)
 	}
 	x.fetching[r.ID] = i
 	var files []protocol.StagedFile

@@ -111,6 +111,13 @@ func TestASweepSaysThatTheBankHasNotDecided(t *testing.T) {
 	s.Act(now)
 	s.Traded(now, sweeper.Traded{ID: a.orders[1].ID, Currency: "CPU", Offers: []sweeper.Offer{{Seller: "a", Price: protocol.Credit, Start: now}}, Why: "earlier"})
 	s.Act(now)
+	lease := a.orders[2]
+	if lease.Options.MaxCost == 0 {
+		t.Fatalf("the lease has no bound: %+v", lease)
+	}
+	if _, err := s.Set(now, message.SweepSet{ID: "s", Budget: lease.Options.MaxCost - 1}); err == nil || !strings.Contains(err.Error(), "spent or committed") {
+		t.Errorf("a budget below what is committed: %v", err)
+	}
 	for waits, want := range map[string]string{"": "earlier", "it is away": "the bank has not decided on lease s.l0001: it is away; asking again"} {
 		if a.waits = waits; why() != want {
 			t.Errorf("it says %q, want %q", why(), want)

@@ -311,8 +311,11 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 			return protocol.Output{}, fmt.Errorf("deadline %s: want a time after now", q.Deadline.Format(time.RFC3339))
 		}
 	}
-	if q.Budget < 0 {
+	switch spent, committed := x.Money(); {
+	case q.Budget < 0:
 		return protocol.Output{}, fmt.Errorf("budget %s: want more than 0", q.Budget)
+	case q.Budget > 0 && q.Budget < spent+committed:
+		return protocol.Output{}, fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, ceilCents(spent+committed))
 	}
 	t.Budget = cmp.Or(q.Budget, t.Budget)
 	var err error
