@@ -15,6 +15,7 @@ import (
 	"math"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"ramp/agents/user/sweep"
@@ -195,9 +196,6 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 	return due, nil
 }
 
-// ResultsFile has a sweep's results, beside the directories of its tasks.
-const ResultsFile = "results.csv"
-
 // Check reports why a plan that Parse has not read cannot be a sweep.
 func (p *Plan) Check() error {
 	tasks := 1
@@ -250,13 +248,19 @@ func (p *Plan) checkDirectories() error {
 	return nil
 }
 
-// checkDirectory refuses what cannot be the name of a task's directory.
+// Names beside the tasks' directories: a table of all tasks, and what failed attempts have left.
+const (
+	ResultsFile = "results.csv"
+	FailedDir   = "failed"
+)
+
+// checkDirectory refuses what cannot be the name of a task's directory. Some file systems ignore case.
 func checkDirectory(name string) error {
 	if err := protocol.CheckPath(name); err != nil {
 		return err
 	}
-	if path.Base(name) != name || name[0] == '.' || name == ResultsFile {
-		return fmt.Errorf("%q: want one name without '/', not %s, and no '.' before it", protocol.Clip(name), ResultsFile)
+	if path.Base(name) != name || name[0] == '.' || strings.EqualFold(name, ResultsFile) || strings.EqualFold(name, FailedDir) {
+		return fmt.Errorf("%q: want one name without '/', not %s or %s, and no '.' before it", protocol.Clip(name), ResultsFile, FailedDir)
 	}
 	return nil
 }

@@ -271,6 +271,7 @@ func TestEveryFaultHasItsLine(t *testing.T) {
 		{"a parameter of nothing", "parameters: {a: {}}\n" + task, "p.yaml:1: a: want values, range, random or file"},
 		{"two tasks of one name", "parameters:\n  a: {values: [1, 2, 1]}\n" + task + "  name: wing-${a}\n", `p.yaml:5: name: tasks 1 and 3 would both write to "wing-1": want all that varies in it, such as ${task}`},
 		{"a name that climbs", "parameters:\n  a: {values: [.., x]}\n" + task + "  name: ${a}\n", `p.yaml:5: name: task 1: path "..": ".." is not allowed as a name`},
+		{"the name of failed attempts", begin + task + "  name: Failed\n", `p.yaml:5: name: task 1: "Failed": want one name without '/'`},
 		{"a name of another file", begin + task + "  name: results.csv\n", `p.yaml:5: name: task 1: "results.csv": want one name without '/'`},
 		{"two faults", begin + task + "budget: 0\nequal: x\n", "p.yaml:5: budget: \"0\": want credits above 0, with at most six decimal places\np.yaml:6: equal: \"x\": want"},
 		{"no YAML", "a: b\nb: c: d\n", "p.yaml:2: not YAML: mapping values are not allowed in this context"},
