@@ -199,7 +199,7 @@ func (s userPages) runLive(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errEnough):
 		out.end(fmt.Sprintf("\n… more than %d KiB; 'ramp logs %s' shows all\n", maxOutput>>10, words.ShellWord(id)))
 	case err != nil:
-		out.end("\n" + sentence(err.Error()) + "\n")
+		out.end("\n" + words.Sentence(err.Error()) + "\n")
 	default:
 		out.end("")
 	}

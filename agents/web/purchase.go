@@ -127,7 +127,7 @@ func decisions(p message.Purchase) (list []block) {
 	}
 	for _, u := range p.Units {
 		if u.Dispute != "" && u.Word == "" {
-			list = append(list, block{Heading: fmt.Sprintf("Usage of unit %d", u.Unit+1), Note: &note{Text: fmt.Sprintf("%s reports %s due. %s", u.Resource, money(u.Due, p.Currency), sentence(u.Dispute))},
+			list = append(list, block{Heading: fmt.Sprintf("Usage of unit %d", u.Unit+1), Note: &note{Text: fmt.Sprintf("%s reports %s due. %s", u.Resource, money(u.Due, p.Currency), words.Sentence(u.Dispute))},
 				Form: &form{Action: "/usage", Submit: "Agree to pay " + money(u.Due, p.Currency), Fields: []field{hidden("id", p.ID), hidden("unit", fmt.Sprint(u.Unit+1)), hidden("record", u.Record), hidden("agree", "1")}}})
 		}
 	}
@@ -159,7 +159,7 @@ func whyNot(p message.Purchase) (list []block) {
 		return nil
 	}
 	if text := strings.Join(append(slices.Clone(p.Violations), p.Why), "; "); p.State == user.StateFailed || p.State == user.StateVoid || len(p.Violations) > 0 {
-		list = append(list, block{Heading: "Why", Note: &note{Kind: "bad", Text: sentence(strings.Trim(text, "; "))}})
+		list = append(list, block{Heading: "Why", Note: &note{Kind: "bad", Text: words.Sentence(strings.Trim(text, "; "))}})
 	}
 	if len(p.Reasons) > 0 {
 		t := &table{Caption: "Why sites refuse", Heads: heads("Sites#", "Reason")}

@@ -50,7 +50,7 @@ func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error
 	}
 	v := view{Title: "Status", On: siteEvents, Blocks: []block{{Status: "Sales: " + string(a.Sales) + ".", Facts: siteFacts(a)}}}
 	if a.Sales == message.SalesDrained {
-		v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: sentence(cmp.Or(a.Why, "nothing is sold"))}, Form: &form{Action: "/resume", Submit: "Sell again", Fields: []field{hidden("yes", "1")}}})
+		v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: words.Sentence(cmp.Or(a.Why, "nothing is sold"))}, Form: &form{Action: "/resume", Submit: "Sell again", Fields: []field{hidden("yes", "1")}}})
 	} else {
 		v.Blocks = append(v.Blocks, block{Links: []link{{"Stop selling (drain)…", "/drain"}}})
 	}

@@ -51,7 +51,7 @@ func (s userPages) sweep(ctx context.Context, r *http.Request) (view, error) {
 		{"Waiting", txt(words.Plural(v.Tasks.Waiting, "task"))}, {"Running", txt(words.Plural(v.Tasks.Running, "task"))}, {"Failed", txt(words.Plural(v.Tasks.Failed, "task"))},
 	}}}
 	for _, verb := range verbsOf(v) {
-		out.Blocks = append(out.Blocks, block{Form: &form{Action: "/sweep/set", Submit: strings.TrimSuffix(sentence(string(verb)), "."), Danger: verb == message.SweepKill, Fields: []field{hidden("id", v.ID), hidden("verb", string(verb))}}})
+		out.Blocks = append(out.Blocks, block{Form: &form{Action: "/sweep/set", Submit: strings.TrimSuffix(words.Sentence(string(verb)), "."), Danger: verb == message.SweepKill, Fields: []field{hidden("id", v.ID), hidden("verb", string(verb))}}})
 	}
 	out.Blocks = append(out.Blocks, block{Table: sweepSites(v)}, block{Table: sweepTasks(tasks, v)})
 	return out, nil

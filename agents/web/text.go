@@ -37,19 +37,6 @@ func Visible(s string) string {
 	return out.String()
 }
 
-// sentence begins with a capital and ends with a full stop.
-func sentence(s string) string {
-	if s == "" {
-		return ""
-	}
-	first, size := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[size:]
-	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "?") {
-		s += "."
-	}
-	return s
-}
-
 func zoneWords(now time.Time) string { zone, _ := now.Local().Zone(); return zone }
 
 func money(c protocol.Credits, currency string) string {

@@ -14,6 +14,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/words"
 )
 
 type view struct {
@@ -212,7 +213,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) failure(r *http.Request, err error) page {
 	status, title := http.StatusUnprocessableEntity, "That did not work"
 	_, hint := exit.Of(err)
-	n := &note{"bad", sentence(err.Error()), sentence(hint)}
+	n := &note{"bad", words.Sentence(err.Error()), words.Sentence(hint)}
 	var e *exit.Error
 	switch {
 	case errors.Is(err, control.ErrGone):

@@ -59,3 +59,14 @@ func TestWhatAWordMeans(t *testing.T) {
 		}
 	}
 }
+
+func TestASentenceLeavesIDsAsTheyAre(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "", "the site is away": "The site is away.", "over.": "Over.", "why?": "Why?", "élan": "Élan.",
+		"p502fff69 awaits no approval": "p502fff69 awaits no approval.",
+	} {
+		if got := words.Sentence(given); got != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"ramp/bank/ledger"
 	"ramp/protocol"
@@ -27,6 +29,21 @@ func Zone() string { return zoneOf(time.Now()) }
 func zoneOf(t time.Time) string {
 	zone, _ := t.Local().Zone()
 	return zone
+}
+
+// Sentence begins with a capital, unless its first word has digits, as IDs have, and ends with a full stop.
+func Sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	if first, _, _ := strings.Cut(s, " "); !strings.ContainsAny(first, "0123456789") {
+		r, size := utf8.DecodeRuneInString(s)
+		s = string(unicode.ToUpper(r)) + s[size:]
+	}
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "?") {
+		s += "."
+	}
+	return s
 }
 
 // ClockTime prints an instant for a column, in local time to the minute.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -73,21 +71,16 @@ func whySentences(p message.Purchase) []string {
 		}
 	}
 	if p.Waits != "" {
-		list = append(list, sentence(waitsWords(p)))
+		list = append(list, words.Sentence(waitsWords(p)))
 	}
 	switch {
 	case p.Why == "", p.Why == user.WhyUnmet && len(list) > 0:
 	case p.Settled:
 		list = append(list, p.Why)
 	default:
-		list = append(list, sentence(p.Why))
+		list = append(list, words.Sentence(p.Why))
 	}
 	return list
-}
-
-func sentence(words string) string {
-	first, size := utf8.DecodeRuneInString(words)
-	return string(unicode.ToUpper(first)) + strings.TrimSuffix(words[size:], ".") + "."
 }
 
 // canWords introduce the reasons of the sites that cannot run a request.
