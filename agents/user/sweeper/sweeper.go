@@ -311,12 +311,6 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 			return protocol.Output{}, fmt.Errorf("deadline %s: want a time after now", q.Deadline.Format(time.RFC3339))
 		}
 	}
-	switch spent, committed := x.Money(); {
-	case q.Budget < 0:
-		return protocol.Output{}, fmt.Errorf("budget %s: want more than 0", q.Budget)
-	case q.Budget > 0 && q.Budget < spent+committed:
-		return protocol.Output{}, fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, ceilCents(spent+committed))
-	}
 	t.Budget = cmp.Or(q.Budget, t.Budget)
 	var err error
 	if q.Strategy != "" {
@@ -365,6 +359,11 @@ func (x *live) mayChange(q message.SweepSet) error {
 		return fmt.Errorf("sweep %s has ended already", q.ID)
 	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
 		return fmt.Errorf("sweep %s has no task that failed for good", q.ID)
+	case q.Budget < 0:
+		return fmt.Errorf("budget %s: want more than 0", q.Budget)
+	}
+	if spent, committed := x.Money(); q.Budget > 0 && q.Budget < spent+committed {
+		return fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, ceilCents(spent+committed))
 	}
 	return nil
 }
