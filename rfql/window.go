@@ -21,7 +21,7 @@ func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall tim
 	case !start.IsZero() && !end.After(start):
 		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "an end after the start at "+stamp(start), "")
 	case !c.now.IsZero() && !end.After(c.now):
-		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "an end after "+stamp(c.now), "it ends before a job could begin")
+		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "an end after "+stamp(c.now.Truncate(time.Second)), "it ends before a job could begin")
 	default:
 		wall = c.fit(i, start, end, wall)
 	}

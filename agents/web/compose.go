@@ -92,11 +92,14 @@ func (c composed) fault(before string, err error) composed {
 	if err == nil {
 		return c
 	}
-	var names []string
+	names := []string{ // what is longer first
+		"missing ", "missing: ", "--cores N (or --nodes)", "Cores", "--wall 2h", "Wall time",
+		"--within 12h (or --by)", "Must end within", "--within or --by", "Must end within",
+	}
 	for _, in := range inputs {
 		names = append(names, "--"+string(in.word)+" ", in.label+" ", "--"+string(in.word)+":", in.label+":")
 	}
-	names = append(names, "--wall", "Wall time", "--within", "Must end within", "--by", "Must end within", "(or --by)", "", "--max-price", "Highest price", "(or --nodes)", "or nodes", "--not-before", "Not before")
+	names = append(names, "--wall", "Wall time", "--within", "Must end within", "--by", "Must end within", "--max-price", "Highest price", "(or --nodes)", "or nodes", "--not-before", "Not before")
 	for line := range strings.Lines(err.Error()) {
 		c.faults = append(c.faults, before+strings.TrimSpace(strings.NewReplacer(names...).Replace(line)))
 	}
@@ -173,7 +176,7 @@ func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error
 	c := s.read(r.PostForm)
 	if len(c.faults) > 0 {
 		for _, f := range c.faults {
-			v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: sentence(f)}})
+			v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: words.Sentence(f)}})
 		}
 		return v, nil
 	}
@@ -352,7 +355,7 @@ func relaxWords(r message.Relaxation) string {
 	case r.Later == 0 && r.Price == 0:
 		text = fmt.Sprintf("Ask for %s", words.Plural(r.Cores, "core"))
 	}
-	text = strings.TrimSuffix(sentence(text), ".") + ": " + words.Plural(r.Offers, "offer")
+	text = strings.TrimSuffix(words.Sentence(text), ".") + ": " + words.Plural(r.Offers, "offer")
 	if r.From > 0 {
 		text += ", from " + perHour(r.From, "")
 	}

@@ -124,6 +124,8 @@ func (f *fake) mend(a any) {
 		}
 	case *message.Purchase:
 		v.Relaxations = append(v.Relaxations[:1:1], message.Relaxation{Price: 20 * protocol.Credit, Offers: 3, Change: f.text})
+	case *message.Run:
+		v.Federation = true // the walk has programs of purchases
 	case *control.LogLine:
 		v.Data = []byte(f.text)
 	case *control.FilePiece:

@@ -53,8 +53,12 @@ func (s userPages) job(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	ran := seconds(v.Ran)
+	if v.State == message.JobRunning {
+		ran += " until it last began"
+	}
 	facts := []fact{{"State", state(string(v.State)).and(v.Why)}, {"Priority", txt(v.Level)}, {"Modules", txt(modulesOf(v.Modules))}, {"Home", txt(name(v.Home))}, {"Site", txt(name(v.Site))},
-		{"Ran", txt(seconds(v.Ran))}, {"Suspended", txt(seconds(v.Suspended))}, {"Displaced", txt(words.Plural(v.Preempted, "time"))}}
+		{"Ran", txt(ran)}, {"Suspended", txt(seconds(v.Suspended))}, {"Displaced", txt(words.Plural(v.Preempted, "time"))}}
 	if v.State.Over() {
 		facts = append(facts, fact{"From its offer to its end", txt(seconds(v.Processing))}, fact{"Exit code", txt(fmt.Sprint(v.Exit))})
 	}
@@ -101,7 +105,7 @@ func (s sitePages) queue(ctx context.Context, _ *http.Request) (view, error) {
 	v := view{Title: "Federation", Every: true, On: siteEvents}
 	q, err := ask(ctx, s.Server, control.FederationQueue, control.None{})
 	if code, hint := exit.Of(err); err != nil && code == exit.Usage {
-		v.Blocks = []block{{Note: &note{Text: sentence(err.Error()), Help: "To join one, " + hint + " in config.yaml; docs/FEDERATION.md explains it."}}}
+		v.Blocks = []block{{Note: &note{Text: words.Sentence(err.Error()), Help: "To join one, " + hint + " in config.yaml; docs/FEDERATION.md explains it."}}}
 		return v, nil
 	}
 	if err != nil {

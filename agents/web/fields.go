@@ -29,7 +29,7 @@ func intOf(form url.Values, name string, otherwise int) (int, error) {
 func amountOf(form url.Values, name string) (protocol.Credits, error) {
 	c, err := protocol.ParseCredits(strings.TrimSpace(form.Get(name)))
 	if err != nil || c <= 0 {
-		return 0, exit.Fail(exit.Usage, "go back and mend it; nothing was done", "%s %.40q: want a number above zero, with at most six decimals", name, form.Get(name))
+		return 0, exit.Fail(exit.Usage, "go back and mend it; nothing was done", "%s %.40q: want a number above zero, at most %s, with at most six decimals", name, form.Get(name), protocol.MaxCredits)
 	}
 	return c, nil
 }

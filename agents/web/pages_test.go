@@ -58,7 +58,7 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 
 func TestAPageSaysWhatTheBankWaitsFor(t *testing.T) {
 	s := serve(t, control.User, "it is away").login() // in every field
-	for path, want := range map[string]string{"/": "the bank has not decided yet: it is away", "/purchase/p": "The bank has not decided yet"} {
+	for path, want := range map[string]string{"/": "the bank has not decided yet: it is away", "/purchase/p": "The bank has not decided yet", "/run/p": `href="/job/`} { // of a federation
 		b, err := io.ReadAll(s.do(s.request("GET", path, nil)).Body)
 		if err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s does not say %q, %v:\n%s", path, want, err, b)
@@ -184,6 +184,8 @@ func TestFaultsAreShownWhileTyping(t *testing.T) {
 	}{
 		"nothing yet":     {url.Values{}, "Needed: cores"},
 		"no wall time":    {url.Values{"cores": {"4"}, "within": {"1h"}}, "Wall time"},
+		"only the cores":  {url.Values{"cores": {"1"}}, "Missing: Wall time, Must end within."},
+		"an end too soon": {url.Values{"cores": {"1"}, "wall": {"1h"}, "within": {"1h"}, "not-before": {"+3h"}}, "Must end within: found an end at"},
 		"no number":       {url.Values{"cores": {"many"}}, "Cores: "},
 		"does not fit":    {url.Values{"cores": {"4"}, "wall": {"2h"}, "within": {"1h"}}, "does not fit"},
 		"a negative cost": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},

@@ -64,9 +64,13 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	of := fact{"Purchase", to(purchasePath(v.ID), short(v.ID))}
+	if v.Federation {
+		of = fact{"Job", to("/job/"+url.PathEscape(v.ID), short(v.ID))}
+	}
 	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}, Of: v.ID}
 	out.Blocks = []block{{Status: "State: " + cmp.Or(v.State, "ordered") + ".", Facts: []fact{
-		{"State", runState(v)}, {"Ordered", moment(v.Created)}, {"Command", txt(commandWords(v.Program))}, {"Purchase", to(purchasePath(v.ID), short(v.ID))},
+		{"State", runState(v)}, {"Ordered", moment(v.Created)}, {"Command", txt(commandWords(v.Program))}, of,
 	}}}
 	t := &table{Caption: "Units", Heads: heads("Unit#", "Site", "Slot", "Stage", "Exit#", "Output", "Files kept until")}
 	for _, u := range v.Units {
