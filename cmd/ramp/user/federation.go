@@ -18,7 +18,6 @@ import (
 	"ramp/agents/exit"
 	"ramp/agents/node"
 	"ramp/agents/order"
-	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -108,7 +107,7 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 	case v.Site == "":
 		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, cmp.Or(v.Why, "it was withdrawn"))
 	}
-	fmt.Fprintf(cli.Notes(c), "%s: %s has it, after %s\n", call.Name, v.Site.Name(), words.Plural(len(v.Auctions)+1, "auction"))
+	fmt.Fprintf(cli.Notes(c), "%s: %s has it\n", call.Name, v.Site.Name())
 	if err := w.stay(); err != nil {
 		return err
 	}
