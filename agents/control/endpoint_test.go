@@ -169,6 +169,9 @@ func TestAPageIsInFrontOfWhatWasSeen(t *testing.T) {
 			t.Errorf("%+v: %v, %v; want %s", c.q, got, err, c.want)
 		}
 	}
+	if _, err := control.Page(list, control.LastCall{Limit: -1}, own); err == nil {
+		t.Error("a limit below zero has a page")
+	}
 	if _, err := control.Page(list, control.LastCall{Before: "x"}, own); err == nil {
 		t.Error("what is not in the list has lines in front of it")
 	}

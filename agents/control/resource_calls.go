@@ -76,6 +76,9 @@ type LastCall struct {
 
 // Page returns the part of a list, oldest first, that a call asks for.
 func Page[T any](list []T, q LastCall, id func(T) string) ([]T, error) {
+	if q.Limit < 0 {
+		return nil, exit.Fail(exit.Usage, "", "limit %d: want zero or more", q.Limit)
+	}
 	if q.Before != "" {
 		i := slices.IndexFunc(list, func(t T) bool { return id(t) == q.Before })
 		if i < 0 {
