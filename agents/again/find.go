@@ -32,8 +32,13 @@ func (u Records) Find(_ context.Context, q control.FindCall) (control.IDsFound, 
 	if err != nil {
 		return control.IDsFound{}, err
 	}
-	all, named := words.Meant(list, u.LastBid(q.ID))
-	if all = u.lastBids(all); len(all) == 0 && len(q.ID) >= shortContract {
+	ids := map[string]bool{}
+	for _, n := range list {
+		ids[n.ID] = true
+	}
+	known := func(id string) bool { return ids[id] }
+	all, named := words.Meant(list, words.Latest(q.ID, known))
+	if all = latest(all, known); len(all) == 0 && len(q.ID) >= shortContract {
 		if all, err = u.ofContract(q.ID); err != nil {
 			return control.IDsFound{}, err
 		}
@@ -104,10 +109,13 @@ func (u Records) LastBid(id string) string {
 	return last
 }
 
-// lastBids leaves only the last bid of each purchase.
-func (u Records) lastBids(ids []string) (last []string) {
+// latest leaves only the last attempt at each job.
+func latest(ids []string, known func(string) bool) (last []string) {
 	for _, id := range ids {
-		if l := u.LastBid(id); !slices.Contains(last, l) && !slices.ContainsFunc(ids, func(first string) bool { return strings.HasPrefix(id, first+".bid") }) {
+		later := func(first string) bool {
+			return strings.HasPrefix(id, first+".bid") || strings.HasPrefix(id, first+".retry")
+		}
+		if l := words.Latest(id, known); !slices.Contains(last, l) && !slices.ContainsFunc(ids, later) {
 			last = append(last, l)
 		}
 	}

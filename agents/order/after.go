@@ -3,12 +3,14 @@ package order
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
+	"ramp/agents/words"
 	"ramp/protocol/message"
 )
 
@@ -83,7 +85,7 @@ func (j jobs) named(word string) ([]string, error) {
 		if p.ID == word {
 			return []string{word}, nil
 		}
-		if strings.HasPrefix(p.ID, word) {
+		if strings.HasPrefix(p.ID, word) && !slices.ContainsFunc(begins, func(first string) bool { return strings.HasPrefix(p.ID, first+".") }) {
 			begins = append(begins, p.ID)
 		}
 		if p.RFQ != word {
@@ -105,6 +107,13 @@ func (j jobs) named(word string) ([]string, error) {
 		return nil, exit.Fail(exit.Usage, "give more of it", "--dependency: ID %q begins %d jobs", word, len(begins))
 	}
 	return nil, exit.Fail(exit.Usage, "'ramp user jobs' lists the jobs", "--dependency: no job %q", word)
+}
+
+// latest is the last attempt at a job.
+func (j jobs) latest(id string) string {
+	return words.Latest(id, func(id string) bool {
+		return slices.ContainsFunc(j.purchases, func(p message.Purchase) bool { return p.ID == id })
+	})
 }
 
 // afterPace is the pause between checks of the jobs that another job waits for.
@@ -164,10 +173,11 @@ func resolve(ctx context.Context, agent *control.Client, list []After) ([]After,
 func (j jobs) still(waits []After) ([]After, error) {
 	var left []After
 	for _, a := range waits {
+		last := j.latest(a.Job)
 		for _, p := range j.purchases {
 			over, ok, how := j.state(p)
 			switch {
-			case p.ID != a.Job:
+			case p.ID != last:
 			case !over:
 				left = append(left, a)
 			case a.OK && !ok:
@@ -182,7 +192,7 @@ func (j jobs) words(list []After) string {
 	var names []string
 	for _, a := range list {
 		for _, p := range j.purchases {
-			if p.ID == a.Job {
+			if p.ID == j.latest(a.Job) {
 				names = append(names, fmt.Sprintf("%s (%.8s)", p.RFQ, p.ID))
 			}
 		}

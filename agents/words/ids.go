@@ -1,6 +1,7 @@
 package words
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,20 @@ func first(list []Named) []Named {
 		}
 	}
 	return list
+}
+
+// Latest is the last known attempt at a job: a bid after lost races, or what --retry bought after
+// failures and a bid for that.
+func Latest(id string, known func(id string) bool) string {
+	for _, later := range []string{".bid", ".retry", ".bid"} {
+		first := id
+		for n := 1; n <= 2 || known(fmt.Sprint(first, later, n)); n++ { // bids count from 2
+			if next := fmt.Sprint(first, later, n); known(next) {
+				id = next
+			}
+		}
+	}
+	return id
 }
 
 // ShortenAll shortens IDs to at least eight letters, so that each means no other in the list.

@@ -70,3 +70,21 @@ func TestASentenceLeavesIDsAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// Bids after lost races and what --retry bought are attempts at the same job; the last one counts.
+func TestTheLatestAttemptCounts(t *testing.T) {
+	t.Parallel()
+	known := []string{"raced", "raced.bid2", "raced.bid3", "failed", "failed.retry1", "failed.retry2", "both", "both.bid2", "both.bid2.retry1", "both.bid2.retry1.bid2"}
+	for id, want := range map[string]string{
+		"raced":            "raced.bid3",
+		"failed":           "failed.retry2",
+		"failed.retry1":    "failed.retry1", // a whole ID means that attempt
+		"both":             "both.bid2.retry1.bid2",
+		"both.bid2.retry1": "both.bid2.retry1.bid2",
+		"unknown":          "unknown",
+	} {
+		if got := words.Latest(id, func(id string) bool { return slices.Contains(known, id) }); got != want {
+			t.Errorf("the latest attempt at %s is %s, want %s", id, got, want)
+		}
+	}
+}
