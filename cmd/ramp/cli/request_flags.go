@@ -112,9 +112,9 @@ func (q *RequestFlags) FileOr(c *cobra.Command, args []string) error {
 }
 
 // EmptyFlags rejects limits and names that are empty or zero, as an unset variable in a script makes
-// them: without --max-cost, any amount might be spent.
+// them: without --max-cost, any amount might be spent, and without --array {} would be an argument.
 func EmptyFlags(c *cobra.Command) error {
-	for _, name := range []string{"max-cost", "max-wait", "accept-counter", "id", "optimize", "mode", "rounds"} {
+	for _, name := range []string{"max-cost", "max-wait", "accept-counter", "id", "optimize", "mode", "rounds", "array", "app", "out", "deadline", "budget", "strategy"} {
 		f := c.Flags().Lookup(name)
 		switch {
 		case f == nil || !f.Changed:

@@ -45,6 +45,7 @@ continues the same sweep. The outputs of a task appear in DIR/task-00001, and re
 lists all tasks. Ends with 0 if all tasks are done, 1 if some failed permanently, and 3 if some
 could not start.`,
 		Example: "  ramp user sweep wing.yaml --out results --dry-run\n  ramp user sweep wing.yaml --out results --deadline 6h --budget 50",
+		PreRunE: func(c *cobra.Command, _ []string) error { return cli.EmptyFlags(c) },
 		RunE:    func(c *cobra.Command, args []string) error { return runSweep(c, args[0], &q) },
 	}
 	f := c.Flags()
