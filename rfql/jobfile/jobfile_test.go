@@ -95,6 +95,10 @@ func TestDirectivesEndAtTheFirstCommand(t *testing.T) {
 	if err == nil || err.Error() != "line 2: a quote that is not closed\nline 3: a '\\' at the end of the line: a directive has one line" {
 		t.Errorf("got %v", err)
 	}
+	_, err = jobfile.Directives([]byte("#!/bin/sh\r\n#RAMP --cores 1\r\n"))
+	if err == nil || err.Error() != "line 1: DOS line endings: remove the carriage returns, as with dos2unix" {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestNearest(t *testing.T) {

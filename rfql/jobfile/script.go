@@ -28,6 +28,9 @@ func marked(text []byte, mark string) ([]Directive, error) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
+		if number == 1 && strings.HasSuffix(line, "\r\n") { // no site has the interpreter "/bin/sh\r"
+			return nil, Faults{{Line: number, Text: "DOS line endings: remove the carriage returns, as with dos2unix"}}
+		}
 		line = strings.TrimSpace(line)
 		if line != "" && line[0] != '#' {
 			break
