@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -295,7 +296,8 @@ func SweepFiles(p *plan.Plan, dir string) error {
 	for _, in := range p.AllInputs() {
 		source, _ := node.SourceOf(sweeper.Below(dir, in.Spec))
 		if _, err := os.Stat(source); err != nil {
-			return exit.Fail(exit.Usage, "", "%s: input %s: %w", in.Where, in.Spec, err)
+			name, _, _ := strings.Cut(in.Spec, "=")
+			return exit.Fail(exit.Usage, "paths in a plan begin at its directory", "%s: input %s: %w", in.Where, name, errors.Unwrap(err))
 		}
 	}
 	return nil

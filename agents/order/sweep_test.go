@@ -35,8 +35,8 @@ func TestASweepBringsItsProgram(t *testing.T) {
 		{`[sh, -c, "./wing ${x}"]`, `[]`, []string{"./wing=wing"}, "sh"},
 		{`[wing]`, `["angle=1.dat"]`, []string{"angle=1.dat"}, "wing"},
 		{`[/bin/wing]`, `[]`, nil, "/bin/wing"},
-		{`[./none]`, `[]`, []string{"p.yaml:4: input ./none=none: "}, ""},
-		{`[wing]`, `["none.dat"]`, []string{"p.yaml:5: input none.dat: "}, ""},
+		{`[./none]`, `[]`, []string{"p.yaml:4: input ./none: no such"}, ""},
+		{`[wing]`, `["none.dat"]`, []string{"p.yaml:5: input none.dat: no such"}, ""},
 	} {
 		doc := "parameters:\n  x: {values: [a, b]}\ntask:\n  command: " + c.command + "\n  inputs: " + c.inputs + "\n"
 		p, err := plan.Parse("p.yaml", []byte(doc), nil)

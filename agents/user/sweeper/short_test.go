@@ -137,7 +137,7 @@ func TestADirectoryIsOneSweeps(t *testing.T) {
 	if err := order("a", "/out", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := order("b", "/out", nil); err == nil || !strings.Contains(err.Error(), "sweep a writes to /out") {
+	if err := order("b", "/out", nil); err == nil || !strings.Contains(err.Error(), "sweep a writes to /out, and this plan, its inputs or its --id differ: ") {
 		t.Errorf("a second sweep in the same directory: %v", err)
 	}
 	for name, err := range map[string]error{

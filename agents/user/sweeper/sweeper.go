@@ -198,7 +198,7 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 		return protocol.Output{}, err
 	}
 	if other := s.writer(o.Out); dry == nil && other != "" {
-		return protocol.Output{}, fmt.Errorf("sweep %s writes to %s: choose another directory with --out, or change that one with 'ramp user sweeps set'", other, o.Out)
+		return protocol.Output{}, fmt.Errorf("sweep %s writes to %s, and this plan, its inputs or its --id differ: choose another directory with --out, or change that one with 'ramp user sweeps set'", other, o.Out)
 	}
 	if dry != nil {
 		s.drys++

@@ -212,11 +212,11 @@ What is bought stays bought.`,
 			if deadline != "" {
 				p := plan.Plan{}
 				err := p.SetDeadline(deadline)
-				if err == nil {
-					q.Deadline, err = p.Due(now)
-				}
 				if err != nil {
 					return exit.Fail(exit.Usage, "", "--deadline %w", err)
+				}
+				if q.Deadline, err = p.Due(now); err != nil {
+					return exit.WithCode(exit.Usage, err)
 				}
 			}
 			if budget != "" {

@@ -183,15 +183,15 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 	case p.Zoneless:
 		due = time.Date(due.Year(), due.Month(), due.Day(), due.Hour(), due.Minute(), due.Second(), 0, now.Location()).UTC()
 	}
-	where := p.Where(keyDeadline)
-	if where != "" {
-		where += ": "
+	where := "--deadline"
+	if p.lines[keyDeadline] > 0 {
+		where = p.Where(keyDeadline) + ": deadline"
 	}
 	switch {
 	case due.Sub(now) < p.Wall && due.After(now):
-		return due, fmt.Errorf("%sdeadline: a task may take %s: want a later time", where, p.Wall)
+		return due, fmt.Errorf("%s: a task may take %s: want a later time", where, p.Wall)
 	case !due.After(now):
-		return due, fmt.Errorf("%sdeadline: %s has passed: want a later time", where, due.In(now.Location()).Format(time.RFC3339))
+		return due, fmt.Errorf("%s: %s has passed: want a later time", where, due.In(now.Location()).Format(time.RFC3339))
 	}
 	return due, nil
 }

@@ -313,6 +313,13 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
 		}
 	}
+	p := parse(t, "deadline: 1h\n"+of("a: {values: [1]}"), nil)
+	if err := p.SetDeadline("2020-01-01"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Due(now); err == nil || err.Error() != "--deadline: 2020-01-01T00:00:00+01:00 has passed: want a later time" {
+		t.Errorf("a flag instead of the file's deadline: %v", err)
+	}
 	if due, err := parse(t, of("a: {values: [1]}"), nil).Due(now); !due.IsZero() || err != nil {
 		t.Errorf("without a deadline: %s, %v", due, err)
 	}

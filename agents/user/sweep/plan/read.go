@@ -195,13 +195,18 @@ func (r *reader) deadline(key, value *yaml.Node) {
 	if !ok {
 		return
 	}
-	if err := r.plan.SetDeadline(s); err != nil {
+	if err := r.plan.setDeadline(s); err != nil {
 		r.Fault(value, "deadline: %s", err)
 	}
 }
 
-// SetDeadline reads a deadline: a duration since the sweep begins, or a time.
+// SetDeadline reads --deadline: a duration since the sweep begins, or a time.
 func (p *Plan) SetDeadline(s string) error {
+	delete(p.lines, keyDeadline) // the file is not to blame for it
+	return p.setDeadline(s)
+}
+
+func (p *Plan) setDeadline(s string) error {
 	d, err := compose.Duration(s)
 	if err == nil {
 		p.Deadline, p.DeadlineAt, p.Zoneless = d, time.Time{}, false
