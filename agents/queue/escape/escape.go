@@ -108,7 +108,7 @@ func (b *bench) suite() (list []Result, err error) {
 	}()
 	got, err := await[message.Reserved](b, func(message.Reserved) bool { return true })
 	if err == nil && !got.OK {
-		err = fmt.Errorf("two cores are not granted: %s: %s", got.Reason.Code, got.Reason.Note)
+		err = fmt.Errorf("the attempts need two free cores: %s: %s; repeat this when sold slots have ended", got.Reason.Code, got.Reason.Note)
 	}
 	if err != nil {
 		return nil, err

@@ -202,6 +202,13 @@ func TestJobsThatCannotBeContainedAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot contain jobs: namespaces: ") {
 		t.Errorf("a job without a container: %v", err)
 	}
+	if d, err = local.Open(local.Config{Agent: queuetest.Agent, Dir: t.TempDir(), Cores: 1, Now: time.Now, Slog: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = escape.Run(t.Context(), d, escape.Site{Agent: queuetest.Agent, Root: t.TempDir(), Files: map[string]string{}})
+	if err == nil || !strings.HasPrefix(err.Error(), "the attempts need two free cores: ") || !strings.Contains(err.Error(), "repeat this when") {
+		t.Errorf("only one core is free: %v", err)
+	}
 }
 
 // run runs a script as a contained job, and returns how it ended and its directory.
