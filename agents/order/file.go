@@ -34,7 +34,7 @@ func ReadFile(path string, text []byte, parse Parse) (File, error) {
 	}
 	var faults jobfile.Faults
 	if errors.As(err, &faults) {
-		return file, &exit.Error{Code: exit.Usage, Err: faultsIn{faults, path}, Hint: "docs/JOBS.md shows a job file; its keys are flags of 'ramp run'", InRun: exit.RunData}
+		return file, BadFile(faultsIn{faults, path})
 	}
 	var words []compose.Said
 	words, file.Flags = apart(path, job.Settings)
@@ -45,6 +45,11 @@ func ReadFile(path string, text []byte, parse Parse) (File, error) {
 	}
 	file.Words, file.Commands = compose.FileWords(words, units), job.Commands
 	return file, err
+}
+
+// BadFile is the error of a command whose job file has faults.
+func BadFile(faults error) error {
+	return &exit.Error{Code: exit.Usage, Err: faults, Hint: "docs/JOBS.md shows a job file; its keys are flags of 'ramp run'", InRun: exit.RunData}
 }
 
 // apart separates what describes a unit from the other flags.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ramp/agents/exit"
 	"ramp/agents/order"
 	"ramp/rfql/compose"
 	"ramp/rfql/jobfile"
@@ -43,7 +42,7 @@ func (q *RequestFlags) JobFile(c *cobra.Command, known *pflag.FlagSet, path stri
 		}
 	}
 	if len(faults) > 0 {
-		return file, exit.WithCode(exit.Usage, faults)
+		return file, order.BadFile(faults)
 	}
 	return file, EmptyFlags(c)
 }

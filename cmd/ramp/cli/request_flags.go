@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -70,11 +71,22 @@ func (q *RequestFlags) Register(c *cobra.Command) {
 
 // Document is what the flags ask for.
 func (q *RequestFlags) Document(o protocol.Objective) (rfql.Document, error) {
+	if _, err := q.Builder(q.now); err != nil {
+		return rfql.Document{}, wrong(err)
+	}
 	doc, err := q.Request.Document(q.now, time.Now().Add(order.BuyingTime), o)
 	if err != nil {
 		return doc, exit.Fail(exit.Usage, "such as --cores 256 --wall 2h --within 12h", "%w", err)
 	}
 	return doc, nil
+}
+
+// wrong is an error in a flag, or in a job file.
+func wrong(err error) error {
+	if errors.As(err, new(compose.Faults)) {
+		return order.BadFile(err)
+	}
+	return exit.WithCode(exit.Usage, err)
 }
 
 // Now counts relative times from now.
@@ -89,7 +101,7 @@ func (q *RequestFlags) Moving() bool {
 // Index is how long an index of an array may take, and on how many cores.
 func (q *RequestFlags) Index() (wall time.Duration, cores int, err error) {
 	if wall, err = q.Wall(q.now); err != nil {
-		err = exit.WithCode(exit.Usage, err)
+		err = wrong(err)
 	}
 	return wall, q.Cores(q.now), err
 }

@@ -118,7 +118,10 @@ func (f *runFlags) job(c *cobra.Command, file, command []string, text []byte) er
 		f.run.Commands = job.Commands
 	}
 	f.buy.unnamed = strings.TrimSuffix(filepath.Base(file[0]), filepath.Ext(file[0]))
-	return f.buy.request.FileOr(c, nil)
+	if !f.buy.request.Given() {
+		return exit.Fail(exit.Usage, "such as '#RAMP -n 4 -t 10m' in a script, or -n 4 -t 10m on the command line; '#SBATCH' lines are not read", "%s does not say what to buy", file[0])
+	}
+	return nil
 }
 
 // runWords are the words before '--' and those after it.
