@@ -92,11 +92,16 @@ func (r Run) Program(request string) (p *message.Program, uploads string, err er
 	return p, uploadWords(p.Inputs), err
 }
 
-// check refuses patterns and variables that cannot be meant.
+// check refuses patterns, paths and variables that cannot be meant.
 func (r Run) check() error {
 	for _, pattern := range r.Outputs {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return exit.Fail(exit.Usage, "such as '*.csv' or results/*", "--outputs %q: want a pattern", pattern)
+		}
+	}
+	for _, in := range r.In {
+		if in == "" || in[0] == '=' { // as an unset variable makes it
+			return exit.Fail(exit.Usage, "'.' sends the current directory", "--in %q: want a path", in)
 		}
 	}
 	if r.App != "" && len(r.Env) > 0 {

@@ -66,6 +66,8 @@ func TestAProgramThatNoSiteCouldBeToldIsNotBought(t *testing.T) {
 	request := []string{"--cores", "4", "--wall", "10m", "--max-price", "40"}
 	for why, words := range map[string][]string{
 		"without a program":        {"--", "", "x"},
+		`--in "": want a path`:     {"--in", "", "--", "a"},
+		`--in "=x": want a path`:   {"--in", "=x", "--", "a"},
 		"arguments of 70001 bytes": {"--", "a", strings.Repeat("x", 70000)},
 		"want at most 256":         append([]string{"--"}, slices.Repeat([]string{"x"}, 257)...),
 		`application "a b"`:        {"--app", "a b"},
