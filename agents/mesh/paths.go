@@ -73,31 +73,32 @@ func besideTCP(at addresses) (quic []ma.Multiaddr) {
 	return quic
 }
 
-// rank orders dials as the library does, except in a local network: there TCP costs less
-// and needs no path to be kept open.
+// rank orders dials as the library does, with two exceptions. In a local network TCP costs less
+// and needs no path to be kept open. Elsewhere TCP hardly waits for QUIC, which may be blocked.
 func rank(addrs []ma.Multiaddr) []network.AddrDelay {
-	var near, far []ma.Multiaddr
-	for _, a := range addrs {
-		if manet.IsPrivateAddr(a) && !isRelayed(a) {
-			near = append(near, a)
-		} else {
-			far = append(far, a)
+	near := func(a ma.Multiaddr) bool { return manet.IsPrivateAddr(a) && !isRelayed(a) }
+	out := swarm.DefaultDialRanker(slices.DeleteFunc(slices.Clone(addrs), near))
+	for i, d := range out {
+		if has(d.Addr, ma.P_TCP) && !isRelayed(d.Addr) {
+			out[i].Delay -= min(d.Delay, swarm.PublicTCPDelay-headStart)
 		}
 	}
-	out := swarm.DefaultDialRanker(far)
-	for _, a := range near {
-		var delay time.Duration
-		if isQUIC(a) {
-			delay = swarm.PublicQUICDelay
+	for _, a := range addrs {
+		switch {
+		case !near(a):
+		case isQUIC(a):
+			out = append(out, network.AddrDelay{Addr: a, Delay: swarm.PublicQUICDelay})
+		default:
+			out = append(out, network.AddrDelay{Addr: a})
 		}
-		out = append(out, network.AddrDelay{Addr: a, Delay: delay})
 	}
 	return out
 }
 
 const (
-	keepAlive = 15 * time.Second // routers forget idle connections, some after 30 s
-	remeasure = 10 * time.Minute // round trips; each time wakes two daemons
+	keepAlive = 15 * time.Second      // routers forget idle connections, some after 30 s
+	remeasure = 10 * time.Minute      // round trips; each time wakes two daemons
+	headStart = 30 * time.Millisecond // of QUIC over TCP, which takes two round trips more
 )
 
 func muxer() *yamux.Transport {

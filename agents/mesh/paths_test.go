@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	ma "github.com/multiformats/go-multiaddr"
 	"pgregory.net/rapid"
@@ -55,6 +56,28 @@ func TestQUICIsBesideTCP(t *testing.T) {
 		}
 		if got := strings.Join(texts(besideTCP(at)), " "); got != c.want {
 			t.Errorf("listening at %s, joining %s: %q, want %q", c.listen, c.join, got, c.want)
+		}
+	}
+}
+
+// Where UDP is blocked, TCP connects almost as soon as without QUIC. Local networks prefer TCP.
+func TestNobodyWaitsForQUIC(t *testing.T) {
+	for _, c := range []struct {
+		at         string
+		quic, most time.Duration // the least delay of QUIC, and the most of TCP
+	}{
+		{"140.88.0.1", 0, headStart},
+		{"192.168.0.1", 1, 0},
+	} {
+		tcp, quic := ma.StringCast("/ip4/"+c.at+"/tcp/4101"), ma.StringCast("/ip4/"+c.at+"/udp/4101/quic-v1")
+		list := rank([]ma.Multiaddr{tcp, quic})
+		if len(list) != 2 {
+			t.Fatalf("%s: %d dials, want 2", c.at, len(list))
+		}
+		for _, d := range list {
+			if d.Addr.Equal(tcp) && d.Delay > c.most || d.Addr.Equal(quic) && d.Delay < c.quic {
+				t.Errorf("%s is dialled after %s", d.Addr, d.Delay)
+			}
 		}
 	}
 }
