@@ -139,9 +139,7 @@ func CheckAnnounce(announce []string) error {
 
 // hasPort reports whether an address names a port, and not only a machine.
 func hasPort(a ma.Multiaddr) bool {
-	_, tcp := a.ValueForProtocol(ma.P_TCP)
-	_, udp := a.ValueForProtocol(ma.P_UDP)
-	return tcp == nil || udp == nil
+	return has(a, ma.P_TCP) || has(a, ma.P_UDP)
 }
 
 func (c Config) withDefaults() Config {
@@ -167,6 +165,9 @@ func (c Config) parse() (a addresses, err error) {
 	listen, err1 := parseAddresses("listen", c.Listen)
 	announce, err2 := parseAddresses("announce", c.Announce)
 	bootstrap, err3 := parseBootstrap(c.Bootstrap)
+	for i, info := range bootstrap { // an invitation may name TCP only, but paths are punched to where others see QUIC come from
+		bootstrap[i].Addrs = ma.Unique(append(info.Addrs, besideTCP(info.Addrs)...))
+	}
 	return addresses{listen: listen, announce: announce, bootstrap: bootstrap}, cmp.Or(err1, err2, err3)
 }
 

@@ -32,11 +32,10 @@ type joining struct {
 // joinBy joins through each of the peers except this agent itself, and again whenever
 // the connection is lost.
 func (j *joining) joinBy(infos []peer.AddrInfo) {
+	infos = slices.DeleteFunc(infos, func(info peer.AddrInfo) bool { return info.ID == j.ep.host.ID() })
 	for _, info := range infos {
-		if info.ID != j.ep.host.ID() {
-			j.anchors[info.ID] = make(chan struct{}, 1)
-			j.ep.host.ConnManager().Protect(info.ID, "ramp-bootstrap")
-		}
+		j.anchors[info.ID] = make(chan struct{}, 1)
+		j.ep.host.ConnManager().Protect(info.ID, "ramp-bootstrap")
 	}
 	j.ep.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
 		select {
@@ -45,9 +44,7 @@ func (j *joining) joinBy(infos []peer.AddrInfo) {
 		}
 	}})
 	for _, info := range infos {
-		if info.ID != j.ep.host.ID() {
-			j.ep.life.start(func(ctx context.Context) { j.anchor(ctx, info) })
-		}
+		j.ep.life.start(func(ctx context.Context) { j.anchor(ctx, info) })
 	}
 }
 

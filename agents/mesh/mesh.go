@@ -131,7 +131,7 @@ func (m *Mesh) open(addrs addresses) error {
 	if err := m.ep.reach.start(m.ep, m.meetings.moved); err != nil {
 		return err
 	}
-	if err := listen(m.ep.host, addrs.listen, besideTCP(addrs), m.ep.cfg.Log); err != nil {
+	if err := listen(m.ep.host, addrs.listen, listenQUIC(addrs), m.ep.cfg.Log); err != nil {
 		return err
 	}
 	m.joining.joinBy(addrs.bootstrap)

@@ -26,6 +26,7 @@ func has(a ma.Multiaddr, code int) bool {
 
 func isRelayed(a ma.Multiaddr) bool { return has(a, ma.P_CIRCUIT) }
 func isQUIC(a ma.Multiaddr) bool    { return has(a, ma.P_QUIC_V1) }
+func elsewhere(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) }
 
 // relaysOf lists the relays that addresses lead through, each once.
 func relaysOf(addrs []ma.Multiaddr) (ids []peer.ID) {
@@ -50,16 +51,21 @@ func relayOf(a ma.Multiaddr) (peer.AddrInfo, bool) {
 	return *info, true
 }
 
-// besideTCP lists a QUIC address beside each TCP one. An agent that listens on this machine
-// only, but joins agents elsewhere, also listens for the paths that it punches.
-func besideTCP(at addresses) (quic []ma.Multiaddr) {
-	elsewhere := func(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) }
-	for _, a := range at.listen {
+// besideTCP lists a QUIC address beside each TCP one: agents listen at both.
+func besideTCP(all []ma.Multiaddr) (quic []ma.Multiaddr) {
+	for _, a := range all {
 		host, _ := ma.SplitFirst(a)
-		if port, err := a.ValueForProtocol(ma.P_TCP); err == nil && elsewhere(a) {
+		if port, err := a.ValueForProtocol(ma.P_TCP); err == nil && elsewhere(a) && !isRelayed(a) {
 			quic = append(quic, host.Encapsulate(ma.StringCast("/udp/"+port+"/quic-v1")))
 		}
 	}
+	return quic
+}
+
+// listenQUIC lists the addresses to listen at for QUIC. An agent that listens on this machine
+// only, but joins agents elsewhere, also listens for the paths that it punches.
+func listenQUIC(at addresses) []ma.Multiaddr {
+	quic := besideTCP(at.listen)
 	if slices.ContainsFunc(at.listen, elsewhere) {
 		return quic
 	}

@@ -54,8 +54,29 @@ func TestQUICIsBesideTCP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(texts(besideTCP(at)), " "); got != c.want {
+		if got := strings.Join(texts(listenQUIC(at)), " "); got != c.want {
 			t.Errorf("listening at %s, joining %s: %q, want %q", c.listen, c.join, got, c.want)
+		}
+	}
+}
+
+// Newcomers also try QUIC where an invitation names TCP only: over it others see the address to
+// which paths are punched.
+func TestAgentsJoinOverQUICToo(t *testing.T) {
+	const peerID = "/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
+	for _, c := range []struct{ join, want string }{
+		{"/ip4/140.88.0.1/tcp/4101", "/ip4/140.88.0.1/tcp/4101 /ip4/140.88.0.1/udp/4101/quic-v1"},
+		{"/dns4/bank.example/tcp/1", "/dns4/bank.example/tcp/1 /dns4/bank.example/udp/1/quic-v1"},
+		{"/ip4/140.88.0.1/udp/4101/quic-v1", "/ip4/140.88.0.1/udp/4101/quic-v1"},
+		{"/ip4/127.0.0.1/tcp/4101", "/ip4/127.0.0.1/tcp/4101"},
+		{"/ip4/140.88.0.1/tcp/4101" + peerID + "/p2p-circuit", "/ip4/140.88.0.1/tcp/4101" + peerID + "/p2p-circuit"},
+	} {
+		at, err := Config{Bootstrap: []string{c.join + peerID}}.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(texts(at.bootstrap[0].Addrs), " "); got != c.want {
+			t.Errorf("joining %s: dials %q, want %q", c.join, got, c.want)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Program    string // path of ramp
 	Dir        string // for all files; it must be empty and have a short path
 	User, Site wan.NAT
+	Alone      bool          // the bank is the only agent at a public address
 	Buys       int           // further purchases, without a program
 	Forget     time.Duration // after which a NAT forgets a mapping; 0: never
 	Delay      time.Duration // one-way, of every pair
@@ -138,7 +139,7 @@ func open(ctx context.Context, cfg Config) (*market, error) {
 	return m, nil
 }
 
-// found makes the market: the bank, an agent that only relays, and the site.
+// found makes the market: the bank, an agent that only relays, unless the bank is to be alone, and the site.
 func (m *market) found(ctx context.Context) error {
 	if err := m.bank.command(ctx, io.Discard, "bank", "init", "--currency", "CPU", "--credit", "1000000", "--listen", "/ip4/0.0.0.0/tcp/4101", "--dir", m.bank.dir); err != nil {
 		return err
@@ -146,10 +147,17 @@ func (m *market) found(ctx context.Context) error {
 	if err := m.bank.serve(ctx); err != nil {
 		return err
 	}
-	if err := m.sell(ctx, m.other, "other", "--start-price", "1000", "--minimum-price", "1000"); err != nil {
-		return err
+	if !m.cfg.Alone {
+		if err := m.second(ctx); err != nil {
+			return err
+		}
 	}
 	return m.sell(ctx, m.site, "site", "--programs", "as-user:root")
+}
+
+// second starts the second agent at a public address. Nobody buys from it.
+func (m *market) second(ctx context.Context) error {
+	return m.sell(ctx, m.other, "other", "--start-price", "1000", "--minimum-price", "1000")
 }
 
 // sell makes a site and starts it.
@@ -271,7 +279,7 @@ func (m *market) breakRelay(ctx context.Context, printed io.Reader) error {
 		return fmt.Errorf("the program did not begin: %w", err)
 	}
 	_, via := m.path(ctx)
-	if via != m.bank.name() {
+	if via != m.bank.name() && !m.cfg.Alone {
 		m.cell.Killed = m.other.name()
 		m.other.kill()
 		return nil

@@ -85,6 +85,18 @@ func TestNewcomersTradeAcrossNAT(t *testing.T) {
 	}
 }
 
+// The bank is the only agent at a public address, and its invitation has nothing but a TCP address:
+// a path is punched all the same.
+func TestPathsArePunchedWithNobodyPublicButTheBank(t *testing.T) {
+	cfg := config(t, wan.FullCone, wan.PortRestricted)
+	cfg.Alone = true
+	got, err := Run(context.Background(), cfg)
+	must(t, err)
+	if got.Path != "punched" || got.Files != 1 || len(got.Faults) > 0 {
+		t.Errorf("%+v, want a program with its files, and a punched path", got)
+	}
+}
+
 // A site's router gets another address, once before an auction and once in its first round: a
 // purchase that waits for the site gets it. Nobody tells the site, so until it next says
 // something on its open connections, no call arrives.
