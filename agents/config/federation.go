@@ -60,5 +60,9 @@ func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.C
 	if !r.Member(self) {
 		return federation.Config{}, exit.Fail(exit.Usage, "all members need the same file", "%s: this site, %s, is not among the sites", c.Path(f.Rules), self)
 	}
-	return federation.Config{Self: self, Modules: f.Cores, Rules: r, Memory: f.MemoryMB * megabyte, Input: cmp.Or(maxInput, launch.DefaultMaxInput)}, nil
+	part := federation.Config{Self: self, Modules: f.Cores, Rules: r, Memory: f.MemoryMB * megabyte, Input: cmp.Or(maxInput, launch.DefaultMaxInput)}
+	if c.Resource.Driver == "slurm" { // it ends the jobs in a reservation with it
+		part.Longest = federation.MaxClaim / 2
+	}
+	return part, nil
 }

@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"fmt"
 	"sort"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type batch struct {
 	cores int
 	slots map[string]protocol.Slot
+	other []protocol.Slot               // reservations of others
 	jobs  map[string]protocol.JobStatus // that were submitted
 	stuck bool                          // it runs no programs
 	cpu   time.Duration                 // in a second, of those that run
@@ -58,6 +60,11 @@ func (b *batch) free(slot protocol.Slot) int {
 				free -= s.Cores
 			}
 		}
+		for _, s := range b.other {
+			if !at.Before(s.Start) && at.Before(s.End) {
+				free -= s.Cores
+			}
+		}
 		least = min(least, free)
 	}
 	return least
@@ -83,7 +90,7 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 		if old, ok := b.slots[r.ID]; ok {
 			answer.Slot = old
 		} else if b.free(r.Slot) < r.Slot.Cores || !r.Over && !b.leaves(r.Slot) {
-			answer = message.Reserved{ID: r.ID, Reason: protocol.Reason{Code: protocol.CodeBusy}}
+			answer = message.Reserved{ID: r.ID, Reason: protocol.Reason{Code: protocol.CodeBusy, Free: max(b.free(r.Slot), 0), Note: "others have them"}}
 		} else {
 			b.slots[r.ID] = r.Slot
 		}
@@ -112,6 +119,9 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 
 func (b *batch) state(now time.Time) message.QueueChanged {
 	q := message.QueueChanged{At: now, Capacity: b.cores, Running: b.running}
+	for i, slot := range b.other {
+		q.Reservations = append(q.Reservations, message.QueueReservation{ID: fmt.Sprint(i), Slot: slot})
+	}
 	ids := make([]string, 0, len(b.slots))
 	for id := range b.slots {
 		ids = append(ids, id)

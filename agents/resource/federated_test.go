@@ -2,9 +2,11 @@ package resource_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"ramp/agents/resource"
 	"ramp/agents/resource/federation"
 	"ramp/protocol"
 	"ramp/protocol/english/rules"
@@ -63,5 +65,118 @@ func TestALaunchMayOvertakeTheConfirmation(t *testing.T) {
 	home(protocol.Confirm, award)
 	if code := launched(); code == protocol.CodeUnavailable || code == protocol.CodeUnknown {
 		t.Errorf("after the confirmation: %q", code)
+	}
+}
+
+// member is a site of two cores in a federation, whose batch system has so many.
+func member(t *testing.T, cores, modules int, other ...protocol.Slot) *site {
+	a := newAgents(t, "atlas", "bank")
+	r, err := rules.Read(fmt.Appendf(nil, "levels: [low]\nusers: {'*': low}\nsites:\n- {agent: %s}\n", a.id("atlas")))
+	must(t, err)
+	cfg := a.config()
+	cfg.Properties.Cores = cores
+	cfg.Federation = federation.Config{Modules: modules, Rules: r}
+	s := &site{tb: t, cfg: cfg, store: store{}, batch: &batch{cores: cores, slots: map[string]protocol.Slot{}, jobs: map[string]protocol.JobStatus{}, other: other}, now: noon}
+	s.start()
+	s.pass(time.Second)
+	return s
+}
+
+func modules(s *site) int { return resource.FederationOf(s.role).Modules() }
+
+// offers reports whether the site offers cores for an hour at an instant.
+func offers(s *site, cores int, at time.Time) bool {
+	lines, err := s.role.Check(s.now, document(cores, at, at.Add(time.Hour)), 1)
+	must(s.tb, err)
+	return len(lines) == 1 && lines[0].Offer != nil
+}
+
+// claimedAt counts the cores that the batch system keeps for the federation at an instant.
+func claimedAt(s *site, at time.Time) (n int) {
+	for id, slot := range s.batch.slots {
+		if strings.HasPrefix(id, "federation-") && !slot.Start.After(at) && slot.End.After(at) {
+			n += slot.Cores
+		}
+	}
+	return n
+}
+
+func TestClaimsFollowOneAnother(t *testing.T) {
+	s := member(t, 3, 2)
+	for end := noon.Add(50 * 24 * time.Hour); s.now.Before(end); s.pass(time.Second) {
+		if n := modules(s); n != 2 || claimedAt(s, s.now) != 2 {
+			t.Fatalf("%s: %d modules, %d cores claimed", s.now, n, claimedAt(s, s.now))
+		}
+		if s.now.Unix()%86400 != 1 {
+			continue
+		}
+		if s.now.Day()%9 == 0 {
+			s.start()
+			s.pass(time.Second)
+		}
+		for days := range 60 { // in claims, across their borders and beyond
+			at := s.now.Add(time.Duration(days)*24*time.Hour + 30*time.Minute)
+			if claimedAt(s, at) > 2 || !offers(s, 1, at) || offers(s, 2, at) {
+				t.Fatalf("%s: for %s: %d cores claimed, sells one: %t, two: %t", s.now, at, claimedAt(s, at), offers(s, 1, at), offers(s, 2, at))
+			}
+		}
+	}
+}
+
+func TestALostClaimIsMadeAgain(t *testing.T) {
+	s := member(t, 2, 2)
+	s.pass(time.Hour)
+	clear(s.batch.slots)
+	s.pass(2 * time.Minute)
+	if modules(s) != 2 || claimedAt(s, s.now) != 2 {
+		t.Errorf("%d modules, %d cores claimed", modules(s), claimedAt(s, s.now))
+	}
+}
+
+func TestAClaimHasWhatAnEarlierSaleLeaves(t *testing.T) {
+	sold := protocol.Slot{Start: noon.Add(240 * time.Hour), End: noon.Add(241 * time.Hour), Cores: 1}
+	s := member(t, 2, 2, sold)
+	few := 0
+	for end := noon.Add(40 * 24 * time.Hour); s.now.Before(end); s.pass(time.Minute) {
+		switch n := modules(s); {
+		case n == 2:
+		case n == 1 && s.now.Sub(sold.Start).Abs() < 46*time.Hour:
+			few++
+			if why := resource.Shortage(s.role, s.now); !strings.HasPrefix(why, "1 of 2 cores, because the others were sold or in use") {
+				t.Fatalf("shortage: %q", why)
+			}
+		default:
+			t.Fatalf("%s: %d modules", s.now, n)
+		}
+		if s.now.Hour() == 3 && s.now.Minute() == 0 {
+			s.start()
+			s.pass(time.Second)
+		}
+	}
+	if few < 60 || few > 46*60 {
+		t.Errorf("one module for %d minutes, around a sale of an hour", few)
+	}
+}
+
+func TestAFederationWithoutFreeCoresSaysWhy(t *testing.T) {
+	s := member(t, 2, 2, protocol.Slot{Start: noon, End: noon.Add(time.Hour), Cores: 2})
+	if why := resource.Shortage(s.role, s.now); why != "0 of 2 cores, because others have them" {
+		t.Errorf("shortage: %q", why)
+	}
+	s.pass(66 * time.Minute)
+	if why := resource.Shortage(s.role, s.now); modules(s) != 2 || why != "" {
+		t.Errorf("afterwards %d modules: %q", modules(s), why)
+	}
+}
+
+func TestAnotherNumberOfCoresCountsAtOnce(t *testing.T) {
+	s := member(t, 3, 2)
+	for _, n := range []int{3, 1, 2} {
+		s.cfg.Federation.Modules = n
+		s.start()
+		s.pass(2 * time.Minute)
+		if modules(s) != n || claimedAt(s, s.now) != n {
+			t.Errorf("%d modules, %d cores claimed, want %d", modules(s), claimedAt(s, s.now), n)
+		}
 	}
 }

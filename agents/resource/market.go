@@ -23,6 +23,7 @@ type market struct {
 	nodes      nodes
 	optimistic *optimistic  // nil: only the requested times count
 	overbooked []overbooked // promises that are not recorded yet
+	fed        *federated   // nil: the site is in no federation
 }
 
 // overbooked is a promise that only the optimistic view allowed.
@@ -51,10 +52,10 @@ func (k *market) current() *market {
 			shown = append(shown, r.ID)
 		}
 	}
-	k.calendar.Renew(k.state.Capacity, foreseen(*k.state), shown)
+	k.calendar.Renew(k.state.Capacity, k.fed.keep(foreseen(*k.state)), shown)
 	k.nodes.renew(*k.state, shown)
 	if k.optimistic != nil {
-		k.optimistic.renew(*k.state, shown)
+		k.optimistic.renew(*k.state, shown, k.fed)
 	}
 	k.state = nil
 	return k

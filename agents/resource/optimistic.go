@@ -50,7 +50,7 @@ func newOptimistic(cores int, learnt *forecast.Forecast, now time.Time) *optimis
 func (o *optimistic) sells() bool { return o != nil && !o.stopped }
 
 // renew takes the batch system's state, which includes our own slots named in shown.
-func (o *optimistic) renew(q message.QueueChanged, shown []string) {
+func (o *optimistic) renew(q message.QueueChanged, shown []string, fed *federated) {
 	snap := snapshot(q)
 	o.at, o.running, o.opaque = snap.Now, nil, nil
 	clear(o.needs)
@@ -65,9 +65,9 @@ func (o *optimistic) renew(q message.QueueChanged, shown []string) {
 		o.running = append(o.running, claims[i])
 	}
 	claim := func(r workload.Running) forecast.Claim { return claims[r.Number] }
-	o.free.Renew(q.Capacity, o.learnt.Shorten(snap, claim, o.view.Level).Project(), shown)
+	o.free.Renew(q.Capacity, fed.keep(o.learnt.Shorten(snap, claim, o.view.Level).Project()), shown)
 	snap.Running, snap.Waiting = nil, nil
-	o.held.Renew(q.Capacity, snap.Project(), shown)
+	o.held.Renew(q.Capacity, fed.keep(snap.Project()), shown)
 }
 
 // need is how many cores to leave to the running jobs, so that they break a slot that

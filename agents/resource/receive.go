@@ -90,12 +90,12 @@ func expected(m protocol.Message) bool {
 // queueChanged takes the state of the batch system: it is what can be sold, shows
 // which promises hold, and teaches how long jobs wait and run.
 func (r *Role) queueChanged(now time.Time, m protocol.Message, q message.QueueChanged) protocol.Output {
-	q = foreign(q)
+	q, claims := r.fed.foreign(now, q)
 	m.Body = q
 	r.market.renew(now, q)
 	r.sellers.Retune(r.seller())
 	r.learner.observe(q)
-	out := r.commit(now, m).Join(r.review(now))
+	out := claims.Join(r.commit(now, m)).Join(r.review(now))
 	out.Save = append(out.Save, r.learner.save(now)...)
 	return out
 }

@@ -93,6 +93,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if r.fed, err = newFederated(cfg.Federation, r.self, tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
+	r.market.fed = r.fed
 	if r.launches, runs, err = launch.New(cfg.launches(), units{r.promises, r.fed}, tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}

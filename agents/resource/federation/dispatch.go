@@ -14,6 +14,7 @@ import (
 type floor struct {
 	cfg   Config
 	works Works
+	until time.Time       // its modules are reserved
 	runs  map[string]*run // that have not ended, by contract
 	past  map[string]*run // that have, likewise
 }
@@ -87,6 +88,9 @@ func (s *floor) dispatch(now time.Time) protocol.Output {
 	for _, r := range s.waiting() {
 		if r.Terms.Level >= blocked {
 			continue // a job of its level or above waits for modules
+		}
+		if s.cfg.Longest > 0 && r.State == message.JobWaiting && now.Add(r.Terms.Wall+startSlack).After(s.until) {
+			continue // it begins in the next reservation
 		}
 		claimed, o := s.claim(now, r)
 		if !claimed {

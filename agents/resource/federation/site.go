@@ -50,10 +50,11 @@ const (
 // Config is a site's part of a federation.
 type Config struct {
 	Self    protocol.AgentID
-	Modules int // that the site gives to the federation
+	Modules int // that the site gives to the federation; Resize changes it
 	Rules   rules.Rules
 	Memory  int64         // most bytes of all suspended jobs; 0: no bound
 	Input   int64         // most bytes of a job's input; 0: no bound
+	Longest time.Duration // of a job, which also ends with the reservation in which it begins; 0: no bound
 	Stage   time.Duration // how long the site waits for the input of a job; 0: DefaultStage
 	Keep    time.Duration // how long it remembers a job that is over; 0: DefaultKeep
 	Phase   time.Duration // of its polls, if the rules say that it polls
@@ -65,10 +66,12 @@ type Config struct {
 
 // Times of a Site.
 const (
+	MaxClaim     = 30 * 24 * time.Hour // the longest reservation of its modules
 	DefaultStage = 10 * time.Minute
 	DefaultKeep  = 24 * time.Hour
 	lateFirst    = 15 * time.Second // beyond twice its transfer, an input is late
 	lateOwners   = 3                // so many owners of a home may be late before all are
+	startSlack   = 2 * time.Minute  // for the start of a job, and for a limit in whole minutes
 	signalPeriod = 5 * time.Second  // between orders to suspend or resume a job: one may be lost
 )
 
@@ -112,8 +115,8 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	if !cfg.Rules.Member(cfg.Self) {
 		return nil, protocol.Output{}, fmt.Errorf("federation: the rules file does not name this site, %s", cfg.Self)
 	}
-	if cfg.Modules < 1 || cfg.Modules > message.MaxModules {
-		return nil, protocol.Output{}, fmt.Errorf("federation: %d modules: want 1..%d", cfg.Modules, message.MaxModules)
+	if cfg.Modules < 0 || cfg.Modules > message.MaxModules {
+		return nil, protocol.Output{}, fmt.Errorf("federation: %d modules: want 0..%d", cfg.Modules, message.MaxModules)
 	}
 	s := &Site{
 		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
@@ -328,10 +331,17 @@ func (s *Site) look(now time.Time) protocol.Output {
 	return out
 }
 
-// Resize changes the modules that the site has for the federation.
-func (s *Site) Resize(now time.Time, modules int) protocol.Output {
-	s.cfg.Modules = modules
-	return s.settle(now, protocol.Output{})
+// Resize changes the modules that the site has for the federation, which are reserved until an
+// instant. Jobs that have none any more are suspended, as for more urgent ones.
+func (s *Site) Resize(now time.Time, modules int, until time.Time) (out protocol.Output) {
+	s.cfg.Modules, s.until = modules, until
+	for _, v := range s.victims(message.MaxLevels + 1) {
+		if s.claimed() <= modules {
+			break
+		}
+		out = out.Join(s.expel(now, v))
+	}
+	return s.settle(now, out)
 }
 
 // Rules are those of the federation.

@@ -125,6 +125,37 @@ func TestSuspendedMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// With fewer modules the last jobs of the lowest level are suspended, and go on once there are more.
+func TestFewerModulesSuspendJobs(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	f.local("a", 1, 2, 0)
+	f.now = f.now.Add(time.Minute)
+	f.local("b", 1, 2, 0)
+	f.ordered("begin a", "begin b")
+	f.site.Resize(f.now, 4, f.now)
+	f.ordered()
+	f.site.Resize(f.now, 3, f.now)
+	f.ordered("suspend b")
+	f.heard("b", protocol.JobSuspended, 0)
+	f.ordered()
+	f.site.Resize(f.now, 4, f.now)
+	f.ordered("resume b")
+}
+
+// Where jobs end with the reservation of the modules, only those begin that end before.
+func TestAJobEndsBeforeTheReservation(t *testing.T) {
+	f := newFloor(t, federation.Config{Longest: time.Hour})
+	f.site.Resize(f.now, 4, f.now.Add(time.Hour))
+	f.local("long", 1, 2, 0)
+	f.ordered()
+	f.site.Resize(f.now, 4, f.now.Add(2*time.Hour))
+	f.ordered("begin long")
+	f = newFloor(t, federation.Config{Longest: time.Minute})
+	if b := f.bid("job", 1, 0); b.Seq != 0 {
+		t.Errorf("it bids %+v for a job that never fits", b)
+	}
+}
+
 // A site does not bid for input that it would not take, and refuses to auction such a job.
 func TestInputThatIsTooLarge(t *testing.T) {
 	f := newFloor(t, federation.Config{Input: 1000})
