@@ -119,9 +119,10 @@ type QueueLine struct {
 
 // SiteQueue are the jobs of a federation at a site.
 type SiteQueue struct {
-	Rules   string            `json:"rules"` // SHA-256 of its rules file
-	Modules int               `json:"modules"`
-	Jobs    []QueueLine       `json:"jobs"`
-	Auction int               `json:"auctions"` // in which it bids
-	Members map[string]string `json:"members"`  // of the rules file: "same", "mismatch" or "unknown", by agent
+	Rules    string            `json:"rules"` // SHA-256 of its rules file
+	Modules  int               `json:"modules"`
+	Shortage string            `json:"shortage,omitempty"` // why these are fewer than are configured
+	Jobs     []QueueLine       `json:"jobs"`
+	Auction  int               `json:"auctions"` // in which it bids
+	Members  map[string]string `json:"members"`  // of the rules file: "same", "mismatch" or "unknown", by agent
 }

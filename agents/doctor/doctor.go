@@ -80,6 +80,7 @@ func Examine(ctx context.Context, dir string) Diagnosis {
 		reached := p.checkBootstrap(ctx)
 		if p.checkCertificate() {
 			p.checkBatch()
+			p.checkFederation(ctx)
 			if reached {
 				p.checkReach(ctx)
 				p.checkClock(ctx)

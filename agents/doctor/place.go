@@ -186,6 +186,14 @@ func (p *examination) checkBatch() {
 	}
 }
 
+// checkFederation checks whether a site's federation has its cores.
+func (p *examination) checkFederation(ctx context.Context) {
+	var q control.SiteQueue
+	if p.daemon != nil && control.FederationQueue.Ask(ctx, p.daemon, control.None{}, &q) == nil && q.Shortage != "" {
+		p.warn("federation", "wait until they are free; none of them is sold again", "%s", q.Shortage)
+	}
+}
+
 // checkListen checks that the addresses are free, unless the daemon listens on them.
 func (p *examination) checkListen() {
 	if p.daemon != nil {

@@ -170,8 +170,9 @@ func (r Sites) Routes(mux *http.ServeMux) { control.FederationQueue.Answer(mux, 
 func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, error) {
 	q := control.SiteQueue{Jobs: []control.QueueLine{}, Members: map[string]string{}}
 	in := false
-	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) (none protocol.Output) {
+	err := r.Runner.Do(ctx, func(now time.Time, role agents.Role) (none protocol.Output) {
 		site := resource.FederationOf(role.(*resource.Role))
+		q.Shortage = resource.Shortage(role.(*resource.Role), now)
 		if in = site != nil; !in {
 			return none
 		}

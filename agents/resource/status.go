@@ -13,6 +13,7 @@ func (r *Role) Status(now time.Time) message.ResourceStatus {
 	s := message.ResourceStatus{
 		Agent: r.self, At: now, Sales: message.SalesOpen,
 		Queue: r.market.status(now), Slots: r.slots(now), Unbought: r.unbought(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
+		Federation: Shortage(r, now),
 	}
 	if r.market.optimistic != nil {
 		s.Forecast.Overbook = r.record.status()

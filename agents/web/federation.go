@@ -122,7 +122,7 @@ func (s sitePages) queue(ctx context.Context, _ *http.Request) (view, error) {
 		c.State = map[string]string{"same": "good", "mismatch": "bad"}[q.Members[id]]
 		m.Rows = append(m.Rows, []cell{txt(name(protocol.AgentID(id))).and(id), c})
 	}
-	v.Blocks = []block{{Status: words.Plural(len(q.Jobs), "job") + " here.", Facts: []fact{{"Cores of the federation", txt(words.Plural(q.Modules, "module"))}, {"Bids in", txt(words.Plural(q.Auction, "auction"))}, {"Rules file (SHA-256)", txt(short(q.Rules))}}},
+	v.Blocks = []block{{Status: words.Plural(len(q.Jobs), "job") + " here.", Facts: []fact{{"Cores of the federation", txt(words.Plural(q.Modules, "module")).and(q.Shortage)}, {"Bids in", txt(words.Plural(q.Auction, "auction"))}, {"Rules file (SHA-256)", txt(short(q.Rules))}}},
 		{Table: t}, {Table: m}}
 	return v, nil
 }

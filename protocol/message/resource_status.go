@@ -18,16 +18,17 @@ const (
 
 // ResourceStatus is the state of a resource agent, for its owner.
 type ResourceStatus struct {
-	Agent    protocol.AgentID `json:"agent"`
-	At       time.Time        `json:"at"`
-	Sales    Sales            `json:"sales"`
-	Why      string           `json:"why,omitempty"` // why nothing is sold
-	Since    time.Time        `json:"since,omitzero"`
-	Queue    QueueStatus      `json:"queue"`
-	Slots    SlotStatus       `json:"slots"`
-	Unbought []Unbought       `json:"unbought,omitempty"` // buyers that held the most and did not buy it
-	Banks    []BankStatus     `json:"banks"`
-	Forecast *ForecastStatus  `json:"forecast,omitempty"` // nil: forecasting is off
+	Agent      protocol.AgentID `json:"agent"`
+	At         time.Time        `json:"at"`
+	Sales      Sales            `json:"sales"`
+	Why        string           `json:"why,omitempty"` // why nothing is sold
+	Since      time.Time        `json:"since,omitzero"`
+	Queue      QueueStatus      `json:"queue"`
+	Slots      SlotStatus       `json:"slots"`
+	Unbought   []Unbought       `json:"unbought,omitempty"` // buyers that held the most and did not buy it
+	Banks      []BankStatus     `json:"banks"`
+	Forecast   *ForecastStatus  `json:"forecast,omitempty"`   // nil: forecasting is off
+	Federation string           `json:"federation,omitempty"` // why it has fewer cores than are configured
 }
 
 // QueueStatus is the last known state of the batch system.

@@ -17,10 +17,10 @@ func NewDoctor() *cobra.Command {
 		Use: "doctor", Short: "Diagnose the agents of this machine, and suggest remedies", Args: cobra.NoArgs, GroupID: "start",
 		Long: `Check every agent of this machine: its directory, configuration, certificate and revocation
 lists, free disk space, its daemon, socket and journal, the addresses it listens on and joins
-by, its clock against those of the agents it reaches, a site's batch system, and for a bank
-whether it is in recovery or its clock was set back. It changes nothing; with Slurm it makes and
-deletes a trial reservation. It checks --dir, else $RAMP_DIR, else the default directories. Each
-finding is good, a warning or bad. Ends with 1 if one is bad.`,
+by, its clock against those of the agents it reaches, a site's batch system and federation, and
+for a bank whether it is in recovery or its clock was set back. It changes nothing; with Slurm
+it makes and deletes a trial reservation. It checks --dir, else $RAMP_DIR, else the default
+directories. Each finding is good, a warning or bad. Ends with 1 if one is bad.`,
 		Example: "  ramp doctor\n  ramp doctor --dir site",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)

@@ -38,6 +38,7 @@ type agentStatus struct {
 	Running   bool                `json:"running"`
 	Live      *control.LiveStatus `json:"live,omitempty"`
 	Mismatch  []string            `json:"mismatch,omitempty"` // members of its federation with other rules
+	Shortage  string              `json:"shortage,omitempty"` // why its federation has fewer cores than are configured
 	Health    string              `json:"health"`             // good, idle or bad
 	Why       string              `json:"why,omitempty"`
 }
@@ -157,7 +158,7 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if vouched != nil {
 		return bad(vouched)
 	}
-	s.Mismatch = otherRules(ctx, cfg, d)
+	s.Mismatch, s.Shortage = federationOf(ctx, cfg, d)
 	if s.Health, s.Why = liveHealth(s); s.Health != doctor.Good || s.Live.Standby() {
 		return s
 	}
@@ -183,22 +184,22 @@ func troubleOf(ctx context.Context, cfg *config.Config, d *control.Client) strin
 	return ""
 }
 
-// otherRules are the members of a site's federation that have other rules: they and the site
-// do not bid for each other's jobs.
-func otherRules(ctx context.Context, cfg *config.Config, d *control.Client) (list []string) {
+// federationOf are the members of a site's federation that have other rules: they and the site
+// do not bid for each other's jobs. It also says why the site has too few cores for it.
+func federationOf(ctx context.Context, cfg *config.Config, d *control.Client) (list []string, shortage string) {
 	if cfg.Resource == nil || cfg.Resource.Federation.Rules == "" {
-		return nil
+		return nil, ""
 	}
 	var q control.SiteQueue
 	if control.FederationQueue.Ask(ctx, d, control.None{}, &q) != nil {
-		return nil
+		return nil, ""
 	}
 	for _, m := range slices.Sorted(maps.Keys(q.Members)) {
 		if q.Members[m] == "mismatch" {
 			list = append(list, m)
 		}
 	}
-	return list
+	return list, q.Shortage
 }
 
 // liveHealth is the health of an agent whose daemon runs.
@@ -261,6 +262,9 @@ func (s agentStatus) rows() [][]string {
 	}
 	for _, m := range s.Mismatch {
 		rows = append(rows, []string{"mismatch", m + " has other rules of the federation; the two do not bid for each other's jobs"})
+	}
+	if s.Shortage != "" {
+		rows = append(rows, []string{"federation", s.Shortage})
 	}
 	health := s.Health
 	if s.Why != "" {

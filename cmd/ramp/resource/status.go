@@ -70,6 +70,9 @@ func printStatus(w io.Writer, s message.ResourceStatus) {
 	for _, b := range s.Banks {
 		rows = append(rows, []string{"bank", fmt.Sprintf("%s (%s): %s", b.Bank, b.Currency, bankWords(b, s.At))})
 	}
+	if s.Federation != "" {
+		rows = append(rows, []string{"federation", s.Federation})
+	}
 	rows = append(rows, overbookRows(s.Forecast)...)
 	cli.Table(w, append(rows, learntRows(s.Forecast)...)...)
 }
