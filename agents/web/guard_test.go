@@ -266,6 +266,10 @@ func TestOnlyThisAccountReachesTheLoopbackPort(t *testing.T) {
 		}
 		_ = other.Wait()
 	}
+	closed := "   1: 0100007F:C350 0100007F:1F90 04 00000000:00000000 00:00000000 00000000     0        0 0 1\n"
+	if uid, ok := web.OwnerIn(closed, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 0xC350}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 0x1F90}); ok {
+		t.Errorf("an end that is closed belongs to %d", uid)
+	}
 	if n := web.AskOwners(100); n != 2 {
 		t.Errorf("101 connections took %d readings of the kernel's table", n)
 	}

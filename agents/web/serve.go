@@ -130,7 +130,8 @@ func connections() string {
 	return string(v4) + string(v6)
 }
 
-// ownerIn finds the account of the connection from one address to another in a table of the kernel.
+// ownerIn finds the account of the connection from one address to another in a table of the kernel. An
+// end that its program has closed is root's there, and has no inode.
 func ownerIn(table string, from, to *net.TCPAddr) (uid int, ok bool) {
 	want := [2]string{fmt.Sprintf(":%04X", from.Port), fmt.Sprintf(":%04X", to.Port)}
 	for line := range strings.Lines(table) {
@@ -138,7 +139,7 @@ func ownerIn(table string, from, to *net.TCPAddr) (uid int, ok bool) {
 			continue
 		}
 		f := strings.Fields(line)
-		if len(f) < 10 || !strings.HasSuffix(f[1], want[0]) || !strings.HasSuffix(f[2], want[1]) || !same(f[1], from.IP) || !same(f[2], to.IP) {
+		if len(f) < 10 || f[9] == "0" || !strings.HasSuffix(f[1], want[0]) || !strings.HasSuffix(f[2], want[1]) || !same(f[1], from.IP) || !same(f[2], to.IP) {
 			continue
 		}
 		if _, err := fmt.Sscan(f[7], &uid); err == nil {
