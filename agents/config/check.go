@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"reflect"
 	"strings"
 	"time"
@@ -94,9 +95,6 @@ func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust 
 	if _, err := cfg.Federation(cred.ID, 0); err != nil {
 		return err
 	}
-	if why := l.Policy.Closed; why != "" && cfg.Resource.Driver != "swf" {
-		return exit.Fail(exit.Usage, uncontained, "configuration: resource.jobs: programs are refused: %s", why)
-	}
 	if _, err := cfg.Resource.Role(cred, 1, cfg.Heartbeat); err != nil {
 		return err
 	}
@@ -104,10 +102,18 @@ func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust 
 	case "swf":
 		return cfg.checkSWF()
 	case "local":
-		return cfg.checkLocal()
+		err = cfg.checkLocal()
+	default:
+		err = cfg.checkBatch(cred.ID)
 	}
-	return cfg.checkBatch(cred.ID)
+	if why := l.Policy.Closed; why != "" && err == nil {
+		return exit.Fail(exit.Usage, uncontained, "configuration: resource.jobs: %w: %s", errClosed, why)
+	}
+	return err
 }
+
+// errClosed is a fault with which an agent starts nevertheless, and sells slots only.
+var errClosed = errors.New("programs are refused")
 
 // Reread reads a configuration of a kind of agent again. It refuses what a start would.
 func Reread(kind, file string, trust *identity.Trust) (*Config, error) {
@@ -122,7 +128,10 @@ func Reread(kind, file string, trust *identity.Trust) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cfg, CheckKind(kind, file, cfg, cred, trust)
+	if err := CheckKind(kind, file, cfg, cred, trust); !errors.Is(err, errClosed) {
+		return cfg, err
+	}
+	return cfg, nil
 }
 
 // NeedsRestart lists the keys in which next differs from c, except those that an agent

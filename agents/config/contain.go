@@ -145,4 +145,4 @@ func (j *Jobs) users(a Account) []string {
 }
 
 // uncontained helps where programs do not run.
-const uncontained = "see docs/JOBS.md#containment; or accept it: resource.jobs.accept: [NAME]"
+const uncontained = "docs/JOBS.md#containment says what contains programs, and what a site may accept"
