@@ -75,11 +75,14 @@ func (t SiteTerms) Accepts(driver string) (list []string) {
 
 // Inspect notes what this machine lacks to contain programs, if they are to run.
 func (t *SiteTerms) Inspect(driver string) {
-	if t.Account() != "" && driver == "local" {
-		var k local.Containment
-		k.First, k.Last = subordinate()
-		_, t.Lacks = k.Try()
+	if !t.RunsPrograms() || driver != "local" {
+		return
 	}
+	var k local.Containment
+	if k.First, k.Last = subordinate(); t.UIDs() != "" {
+		k.First, k.Last, _ = uidRange(t.UIDs())
+	}
+	_, t.Lacks = k.Try()
 }
 
 func lacks(list []local.Lack, protection string) bool {
@@ -90,16 +93,15 @@ func lacks(list []local.Lack, protection string) bool {
 func (t SiteTerms) Exposed(driver string) (list []string) {
 	accepts := t.Accepts(driver)
 	switch {
-	case t.Account() == "":
+	case !t.RunsPrograms() || driver != "local" && len(accepts) == 0:
 		return nil
-	case driver != "local" && len(accepts) > 0:
-		return []string{"programs of buyers run as this agent's own account, and can read its key: another account is safer"}
-	case driver == "local" && len(accepts) == 0 && len(t.Lacks) > 0:
-		return []string{"programs of buyers are refused, since they could read this agent's key: " + t.Lacks[0].Why}
 	case driver != "local":
-		return nil
+		return []string{"programs of buyers run as this agent's own account, and can read its key: another account is safer"}
 	}
 	for _, l := range t.Lacks {
+		if len(accepts) == 0 {
+			return []string{"programs of buyers are refused until this machine can contain them: " + l.Why + " (docs/JOBS.md, Containment)"}
+		}
 		list = append(list, "programs of buyers run without the protection "+l.Protection+" (resource.jobs.accept): "+l.Why)
 	}
 	return list

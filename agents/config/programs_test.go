@@ -56,9 +56,11 @@ func TestASiteAcceptsOnlyWhatItsMachineLacks(t *testing.T) {
 	}{
 		{"local", own, nil, "", ""},
 		{"local", own, []local.Lack{cg}, "cgroup", "without the protection cgroup"},
-		{"local", own, []local.Lack{ns, cg}, "", "are refused, since they could read this agent's key: no bwrap"},
+		{"local", own, []local.Lack{ns, cg}, "", "are refused until this machine can contain them: no bwrap"},
 		{"local", guest, []local.Lack{ns, cg}, "namespaces cgroup", "without the protection namespaces"},
-		{"local", config.Contained, []local.Lack{ns, cg}, "", ""},
+		{"local", config.Contained, []local.Lack{cg}, "", "are refused until this machine can contain them: not delegated"},
+		{"local", config.Contained, nil, "", ""},
+		{"local", config.NoPrograms, []local.Lack{cg}, "", ""},
 		{"slurm", own, nil, "uids", "can read its key"},
 		{"slurm", guest, nil, "", ""},
 	} {
