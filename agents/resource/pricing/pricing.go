@@ -71,7 +71,7 @@ func (b Band) Validate() error {
 	case b.Rounds < 1 || b.Rounds > MaxRounds:
 		return fmt.Errorf("rounds %d: want 1..%d", b.Rounds, MaxRounds)
 	case b.Rule != Ramp && b.Rounds > MaxListRounds:
-		return fmt.Errorf("rounds %d: want 1..%d, since bidding ends after %d", b.Rounds, MaxListRounds, protocol.MostRounds)
+		return fmt.Errorf("rounds %d: want 1..%d, since bidding ends after %d, or pricing %s", b.Rounds, MaxListRounds, protocol.MostRounds, Ramp)
 	}
 	return nil
 }
