@@ -31,7 +31,8 @@ func zoneOf(t time.Time) string {
 	return zone
 }
 
-// Sentence begins with a capital, unless its first word has digits, as IDs have, and ends with a full stop.
+// Sentence begins with a capital, unless its first word has digits, as most IDs have, and ends with a
+// full stop.
 func Sentence(s string) string {
 	if s == "" {
 		return ""
