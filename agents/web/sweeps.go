@@ -19,7 +19,7 @@ func (s userPages) sweeps(ctx context.Context, _ *http.Request) (view, error) {
 	list, err := ask(ctx, s.Server, control.Sweeps, control.None{})
 	t := &table{Caption: "Sweeps, the newest first", Heads: heads("Name", "State", "Tasks done#", "Spent#", "Budget#", "Expected finish", "Deadline"), Empty: "There is no sweep. 'ramp user sweep' runs a program over many parameters."}
 	for _, v := range slices.Backward(list) {
-		t.Rows = append(t.Rows, []cell{to(sweepPath(v.ID), cmp.Or(v.Name, v.ID)).and(short(v.ID)), state(v.State).and(v.Why), num(fmt.Sprintf("%d of %d", v.Tasks.Done, v.Tasks.Total)),
+		t.Rows = append(t.Rows, []cell{to(sweepPath(v.ID), cmp.Or(v.Name, v.ID)).and(short(v.ID)), state(v.State).and(cmp.Or(v.Waits, v.Why)), num(fmt.Sprintf("%d of %d", v.Tasks.Done, v.Tasks.Total)),
 			num(money(v.Spent, v.Currency)), num(budgetOf(v)), minute(v.Predicted.Finish), minute(v.Deadline)})
 	}
 	return view{Title: "Sweeps", On: []string{control.EventRun, control.EventPurchase}, Blocks: []block{{Table: t}}}, err
@@ -46,7 +46,7 @@ func (s userPages) sweep(ctx context.Context, r *http.Request) (view, error) {
 	}
 	out := view{Title: "Sweep " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun, control.EventPurchase}}
 	out.Blocks = []block{{Status: fmt.Sprintf("State: %s. %d of %s done.", v.State, v.Tasks.Done, words.Plural(v.Tasks.Total, "task")), Facts: []fact{
-		{"State", state(v.State).and(v.Why)}, {"Spent", txt(money(v.Spent, v.Currency))}, {"Committed", txt(money(v.Committed, v.Currency))}, {"Budget", txt(budgetOf(v))},
+		{"State", state(v.State).and(cmp.Or(v.Waits, v.Why))}, {"Spent", txt(money(v.Spent, v.Currency))}, {"Committed", txt(money(v.Committed, v.Currency))}, {"Budget", txt(budgetOf(v))},
 		{"Expected finish", minute(v.Predicted.Finish)}, {"Deadline", minute(v.Deadline)}, {"Expected cost", txt(money(v.Predicted.Cost, v.Currency))}, {"Strategy", txt(v.Strategy)},
 		{"Waiting", txt(words.Plural(v.Tasks.Waiting, "task"))}, {"Running", txt(words.Plural(v.Tasks.Running, "task"))}, {"Failed", txt(words.Plural(v.Tasks.Failed, "task"))},
 	}}}

@@ -31,6 +31,7 @@ type Sweep struct {
 	Tasks     SweepTasks       `json:"tasks"`
 	Resources []SweepResource  `json:"resources"`
 	Why       string           `json:"why"`
+	Waits     string           `json:"waits,omitempty"` // why the bank has not decided on a lease
 	// Strategies are what each strategy would do, of a sweep that is only planned, with the least
 	// budget and the earliest deadline that would do, and what it costs at most at this deadline.
 	Strategies    []SweepForecast  `json:"strategies,omitempty"`

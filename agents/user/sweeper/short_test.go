@@ -1,6 +1,7 @@
 package sweeper_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -103,7 +104,7 @@ func TestASweepSaysThatTheBankHasNotDecided(t *testing.T) {
 	s.Act(dawn)
 	quote := a.orders[0].ID
 	s.Traded(dawn, sweeper.Traded{ID: quote, Why: "nobody answered"})
-	why := func() string { v, _ := s.Show(dawn, "s"); return v.Why }
+	why := func() string { v, _ := s.Show(dawn, "s"); return cmp.Or(v.Waits, v.Why) }
 	if got := why(); got != "nobody answered" {
 		t.Errorf("after a failed trade: %q", got)
 	}

@@ -362,7 +362,8 @@ func (x *live) mayChange(q message.SweepSet) error {
 	case q.Budget < 0:
 		return fmt.Errorf("budget %s: want more than 0", q.Budget)
 	}
-	if spent, committed := x.Money(); q.Budget > 0 && q.Budget < spent+committed {
+	stops := q.Verb == message.SweepKill || q.Verb == message.SweepPause
+	if spent, committed := x.Money(); q.Budget > 0 && q.Budget < spent+committed && !stops {
 		return fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, ceilCents(spent+committed))
 	}
 	return nil

@@ -90,15 +90,12 @@ func (s *Sweeps) List(now time.Time) []message.Sweep {
 
 func (s *Sweeps) show(now time.Time, x *live) message.Sweep {
 	v := x.view(now)
-	if v.State != stateRunning || len(x.stuck) > 0 {
-		return v
-	}
 	for n := range x.leases {
 		if l := x.At(n); l.Signed || l.Closed {
 			continue
 		}
 		if waits, _ := s.agent.Going(x.leaseID(n)); waits != "" {
-			v.Why = fmt.Sprintf("the bank has not decided on lease %s: %s; asking again", x.leaseID(n), waits)
+			v.Waits = fmt.Sprintf("the bank has not decided on lease %s: %s; asking again", x.leaseID(n), waits)
 			break
 		}
 	}

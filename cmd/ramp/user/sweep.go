@@ -280,7 +280,10 @@ func sweepCode(v message.Sweep) error {
 func sweepLine(v message.Sweep) string {
 	t := v.Tasks
 	line := fmt.Sprintf("%d of %d done, %d running, %d failed; %s spent, %s committed", t.Done, t.Total, t.Running, t.Failed, v.Spent.Cents(), v.Committed.Cents())
-	if v.State == "running" && v.Why != "" {
+	switch {
+	case v.Waits != "":
+		line += "; " + v.Waits
+	case v.State == "running" && v.Why != "":
 		line += "; last: " + v.Why
 	}
 	return line
