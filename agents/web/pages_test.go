@@ -57,8 +57,8 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 }
 
 func TestAPageSaysWhatTheBankWaitsFor(t *testing.T) {
-	s := serve(t, control.User, "it is away").login() // in every field
-	for path, want := range map[string]string{"/": "the bank has not decided yet: it is away", "/purchase/p": "The bank has not decided yet", "/run/p": `href="/job/`} { // of a federation
+	s := serve(t, control.User, "it is away").login() // with that in every field
+	for path, want := range map[string]string{"/": "the bank has not decided yet: it is away", "/purchase/p": "The bank has not decided yet", "/run/p": `href="/job/`} {
 		b, err := io.ReadAll(s.do(s.request("GET", path, nil)).Body)
 		if err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s does not say %q, %v:\n%s", path, want, err, b)
