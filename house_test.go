@@ -19,7 +19,7 @@ import (
 // Bounds of the house: beyond them a reader loses the thread. Generated code, and
 // tests where not said otherwise, do not count.
 const (
-	mostProgramLines   = 146_750 // of Go, in total: 146,600 before claims of federations were renewed around earlier sales; 146,400 before clocks were ahead of running jobs; 147,300 before what only repeats was taken out; 147,000 before clocks were set back by days and 500 mistakes were made; 146,500 before callers, members, stores and addresses that lie were tried; 105,500 before jobs were contained, daily work was made short, and sweeps, NAT, indexes, pages, federations and a log before the stores came
+	mostProgramLines   = 146_760 // of Go, in total: 146,600 before claims of federations were renewed around earlier sales; 146,400 before clocks were ahead of running jobs; 147,300 before what only repeats was taken out; 147,000 before clocks were set back by days and 500 mistakes were made; 146,500 before callers, members, stores and addresses that lie were tried; 105,500 before jobs were contained, daily work was made short, and sweeps, NAT, indexes, pages, federations and a log before the stores came
 	mostCommandLines   = 15_000  // below cmd/ramp
 	mostPackageLines   = 6_000
 	mostPackageFiles   = 60
