@@ -137,11 +137,6 @@ func CheckAnnounce(announce []string) error {
 	return nil
 }
 
-// hasPort reports whether an address names a port, and not only a machine.
-func hasPort(a ma.Multiaddr) bool {
-	return has(a, ma.P_TCP) || has(a, ma.P_UDP)
-}
-
 func (c Config) withDefaults() Config {
 	if len(c.Listen) == 0 {
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
@@ -176,7 +171,7 @@ func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
 	out := make([]ma.Multiaddr, len(all))
 	for i, s := range all {
 		a, err := ma.NewMultiaddr(s)
-		if err != nil || (field == "listen" || field == "address") && !hasPort(a) { // names and relays stand for others
+		if err != nil || (field == "listen" || field == "address") && !has(a, ma.P_TCP) && !has(a, ma.P_UDP) { // names and relays stand for others
 			return nil, fmt.Errorf("%s %q: want an address with a port, such as %s", field, s, example)
 		}
 		out[i] = a

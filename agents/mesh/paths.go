@@ -55,7 +55,7 @@ func relayOf(a ma.Multiaddr) (peer.AddrInfo, bool) {
 func besideTCP(all []ma.Multiaddr) (quic []ma.Multiaddr) {
 	for _, a := range all {
 		host, _ := ma.SplitFirst(a)
-		if port, err := a.ValueForProtocol(ma.P_TCP); err == nil && elsewhere(a) && !isRelayed(a) {
+		if port, err := a.ValueForProtocol(ma.P_TCP); err == nil && elsewhere(a) && len(a.Protocols()) == 2 { // neither a web socket nor relayed
 			quic = append(quic, host.Encapsulate(ma.StringCast("/udp/"+port+"/quic-v1")))
 		}
 	}
@@ -84,9 +84,13 @@ func listenQUIC(at addresses) []ma.Multiaddr {
 func rank(addrs []ma.Multiaddr) []network.AddrDelay {
 	near := func(a ma.Multiaddr) bool { return manet.IsPrivateAddr(a) && !isRelayed(a) }
 	out := swarm.DefaultDialRanker(slices.DeleteFunc(slices.Clone(addrs), near))
-	for i, d := range out {
-		if has(d.Addr, ma.P_TCP) && !isRelayed(d.Addr) {
-			out[i].Delay -= min(d.Delay, swarm.PublicTCPDelay-headStart)
+	direct := func(d network.AddrDelay) bool { return has(d.Addr, ma.P_TCP) && !isRelayed(d.Addr) }
+	if i := slices.IndexFunc(out, direct); i >= 0 { // the first: they are in order
+		early := max(0, out[i].Delay-headStart)
+		for j, d := range out {
+			if direct(d) {
+				out[j].Delay -= early
+			}
 		}
 	}
 	for _, a := range addrs {

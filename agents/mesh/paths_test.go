@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 	"pgregory.net/rapid"
 )
@@ -99,6 +100,33 @@ func TestNobodyWaitsForQUIC(t *testing.T) {
 			if d.Addr.Equal(tcp) && d.Delay > c.most || d.Addr.Equal(quic) && d.Delay < c.quic {
 				t.Errorf("%s is dialled after %s", d.Addr, d.Delay)
 			}
+		}
+	}
+}
+
+// However many addresses there are, TCP begins soon after QUIC, and without QUIC as in the library.
+func TestTCPWaitsOnceForAllOfQUIC(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"/ip4/140.88.0.1/tcp/1 /ip4/140.88.0.1/udp/1/quic-v1 /ip6/2a01::1/tcp/1 /ip6/2a01::1/udp/1/quic-v1": headStart,
+		"/ip4/140.88.0.1/tcp/1 /ip6/2a01::1/tcp/1":                                                          0,
+	} {
+		var addrs []ma.Multiaddr
+		for a := range strings.FieldsSeq(text) {
+			addrs = append(addrs, ma.StringCast(a))
+		}
+		var delays []time.Duration
+		for _, d := range rank(addrs) {
+			if has(d.Addr, ma.P_TCP) {
+				delays = append(delays, d.Delay)
+			}
+		}
+		if len(delays) != 2 || delays[0] != want || delays[1] != want+swarm.PublicTCPDelay {
+			t.Errorf("%s: TCP begins after %s", text, delays)
+		}
+	}
+	for _, s := range []string{"/ip4/140.88.0.1/tcp/443/ws", "/ip6zone/eth0/ip6/fe80::1/tcp/4101", "/ip4/127.0.0.1/tcp/1"} {
+		if got := besideTCP([]ma.Multiaddr{ma.StringCast(s)}); len(got) != 0 {
+			t.Errorf("%s has %s beside it", s, got)
 		}
 	}
 }
