@@ -32,7 +32,7 @@ func (s *Site) Capacity() english.Capacity {
 		switch {
 		case r.State == message.JobStaging && !r.late && !s.late.is(r.Home, r.Owner):
 			c.Coming = append(c.Coming, r.Terms)
-		case r.State != message.JobStaging && r.seat == seatNone:
+		case r.State != message.JobStaging && r.seat == seatNone && !r.later:
 			c.Queued = max(c.Queued, r.Terms.Level)
 		}
 	}
@@ -89,8 +89,8 @@ func (s *floor) dispatch(now time.Time) protocol.Output {
 		if r.Terms.Level >= blocked {
 			continue // a job of its level or above waits for modules
 		}
-		if s.cfg.Longest > 0 && r.State == message.JobWaiting && now.Add(r.Terms.Wall+startSlack).After(s.until) {
-			continue // it begins in the next reservation
+		if r.later = r.State == message.JobWaiting && !s.fits(now, r.Terms); r.later {
+			continue
 		}
 		claimed, o := s.claim(now, r)
 		if !claimed {
@@ -99,6 +99,11 @@ func (s *floor) dispatch(now time.Time) protocol.Output {
 		out = out.Join(o)
 	}
 	return out.Join(s.begin(now))
+}
+
+// fits reports whether a job that began now would end before the reservation that it ends with.
+func (s *floor) fits(now time.Time, t message.JobTerms) bool {
+	return s.cfg.Longest == 0 || t.Wall <= s.cfg.Longest && !now.Add(t.Wall+startSlack).After(s.until)
 }
 
 // waiting lists the jobs that could run, in the order in which they may: by level; of one

@@ -182,8 +182,7 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	case s.cfg.Input > 0 && b.Terms.Bytes > s.cfg.Input, s.runsAlready(m.Sender, m.Conversation):
 		return protocol.Output{}
-	case s.undecided(m.Sender, b.Owner) >= MaxUndecided, // a home that awards and never decides
-		s.cfg.Longest > 0 && b.Terms.Wall > s.cfg.Longest:
+	case s.undecided(m.Sender, b.Owner) >= MaxUndecided, !s.fits(now, b.Terms): // a home that awards and never decides; or another site can begin it
 		return protocol.Output{}
 	case s.bids[k] == nil && s.auctions(m.Sender) >= MaxBids/len(s.ac.Sites) || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
 		return protocol.Output{} // it is shown again

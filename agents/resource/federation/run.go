@@ -52,6 +52,7 @@ type run struct {
 	alarm   time.Time // of an order without an answer, or of staging
 	ordered message.JobSignal
 	late    bool // its input is
+	later   bool // it begins in the next reservation
 }
 
 func readRun(id string, value []byte) (*run, error) {

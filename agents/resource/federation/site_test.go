@@ -384,3 +384,19 @@ func TestAHomeIsLateWithAllItsOwners(t *testing.T) {
 		t.Errorf("modules are kept for the fifth owner: %+v", c)
 	}
 }
+
+// Where jobs end with a reservation, a site bids for what ends before it, also while another job
+// waits for the next one.
+func TestASiteBidsForWhatEndsBeforeItsReservation(t *testing.T) {
+	f := newFloor(t, federation.Config{Longest: 48 * time.Hour})
+	f.site.Resize(f.now, 4, f.now.Add(30*time.Minute))
+	if b := f.bid("hour", 1, 0); b.Seq != 0 {
+		t.Errorf("a bid for an hour half an hour before the end: %+v", b)
+	}
+	f.site.Resize(f.now, 4, f.now.Add(24*time.Hour))
+	f.site.Local(f.now, "long", message.JobTerms{Level: 4, Least: 1, Most: 1, Wall: 48 * time.Hour, Where: id("here")})
+	f.ordered()
+	if b := f.bid("short", 1, 0); b.Free != 1 {
+		t.Errorf("a bid for an hour with four free modules: %+v", b)
+	}
+}
