@@ -154,6 +154,10 @@ func (f *federated) request(now time.Time) protocol.Output {
 // for, and in the end one with the cores that are free.
 func (f *federated) answered(now time.Time, b message.Reserved) protocol.Output {
 	slot, busy := f.asked.Slot, b.Reason.Code == protocol.CodeBusy
+	start, small := protocol.Later(slot.Start, now.Truncate(time.Second)), claimSmall
+	if !slot.Start.After(now) { // what runs now may end soon
+		small = claimLeast
+	}
 	switch wall := slot.Wall(); {
 	case b.ID != f.asked.ID || f.asked.Granted:
 		return protocol.Output{} // the batch system lists what it has granted
@@ -163,9 +167,9 @@ func (f *federated) answered(now time.Time, b message.Reserved) protocol.Output 
 		f.enter(f.asked)
 		return f.turn(now)
 	case busy && wall > claimLeast:
-		return f.form(now, slot.Start, max(wall/4, claimLeast), slot.Cores)
+		return f.form(now, start, max(wall/4, claimLeast), slot.Cores)
 	case busy && 0 < b.Reason.Free && b.Reason.Free < slot.Cores:
-		return f.form(now, slot.Start, claimSmall, b.Reason.Free)
+		return f.form(now, start, small, b.Reason.Free)
 	}
 	f.why = b.Reason.Note
 	if b.Reason.Code != protocol.CodeUnavailable {
@@ -181,9 +185,11 @@ func (f *federated) enter(claims ...claimed) {
 	slices.SortFunc(f.claims, func(a, b claimed) int { return a.Slot.Start.Compare(b.Slot.Start) })
 }
 
-func (f *federated) queue(body protocol.Body) protocol.Output {
+func (f *federated) queue(body protocol.Body) protocol.Output { return toQueue(f.self, body) }
+
+func toQueue(self protocol.AgentID, body protocol.Body) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{{
-		Performative: protocol.Request, Sender: f.self, Receivers: []protocol.AgentID{protocol.LocalQueue}, Protocol: protocol.ProtocolQueue, Body: body,
+		Performative: protocol.Request, Sender: self, Receivers: []protocol.AgentID{protocol.LocalQueue}, Protocol: protocol.ProtocolQueue, Body: body,
 	}}}
 }
 
@@ -214,8 +220,9 @@ func (f *federated) wake(now time.Time) protocol.Output {
 
 // foreign marks the federation's own reservations as somebody else's, so that the market
 // neither sells their cores nor frees them. A long claim with another number of cores than is
-// configured now is released once the site is idle.
-func (f *federated) foreign(now time.Time, q message.QueueChanged) (message.QueueChanged, protocol.Output) {
+// configured now is released once the site is idle, and one that has not begun if the site has
+// left its federation.
+func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged) (message.QueueChanged, protocol.Output) {
 	var out protocol.Output
 	var claims []claimed
 	q.Reservations = slices.Clone(q.Reservations)
@@ -224,7 +231,13 @@ func (f *federated) foreign(now time.Time, q message.QueueChanged) (message.Queu
 			continue
 		}
 		q.Reservations[i].Mine = false
-		if f != nil && r.Slot.Cores != f.cfg.Modules && r.Slot.Wall() > claimSmall && len(f.site.Runs()) == 0 {
+		if f == nil {
+			if r.Slot.Start.After(now) {
+				out = out.Join(toQueue(self, message.Release{ID: r.ID}))
+			}
+			continue
+		}
+		if r.Slot.Cores != f.cfg.Modules && r.Slot.Wall() > claimSmall && len(f.site.Runs()) == 0 {
 			out = out.Join(f.queue(message.Release{ID: r.ID}))
 			continue
 		}

@@ -180,3 +180,22 @@ func TestAnotherNumberOfCoresCountsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A site that leaves its federation sells what no claim has begun to use.
+func TestASiteThatLeavesSellsAgain(t *testing.T) {
+	s := member(t, 2, 2)
+	for range 16 * 24 {
+		s.pass(time.Hour)
+	}
+	far := s.now.Add(40 * 24 * time.Hour)
+	if claimedAt(s, far) != 2 || offers(s, 1, far) {
+		t.Fatalf("%d cores are claimed 40 days ahead", claimedAt(s, far))
+	}
+	s.cfg.Federation = federation.Config{}
+	s.start()
+	s.pass(time.Hour)
+	s.pass(time.Hour)
+	if claimedAt(s, far) != 0 || !offers(s, 1, far) {
+		t.Errorf("%d cores stay claimed", claimedAt(s, far))
+	}
+}
