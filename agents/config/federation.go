@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 
 	"ramp/agents/exit"
@@ -44,8 +45,8 @@ func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.C
 		return federation.Config{}, nil
 	case f.Rules == "" || f.Cores < 1:
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: want rules: FILE and cores: 1 or more")
-	case c.Resource.Driver == "local" && c.Resource.Local.Cores > 0 && f.Cores > c.Resource.Local.Cores:
-		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.cores %d: want at most local.cores, %d", f.Cores, c.Resource.Local.Cores)
+	case c.Resource.Driver == "local" && f.Cores > cmp.Or(c.Resource.Local.Cores, runtime.NumCPU()):
+		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.cores %d: want at most local.cores, %d", f.Cores, cmp.Or(c.Resource.Local.Cores, runtime.NumCPU()))
 	case f.MemoryMB < 0:
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.memory_mb %d: want 0 or more", f.MemoryMB)
 	case !slices.Contains([]string{"local", "slurm"}, c.Resource.Driver):
