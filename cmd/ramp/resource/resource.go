@@ -140,9 +140,6 @@ func newResourceOffers() *cobra.Command {
 memory; without a daemon there are none.`,
 		Example: "  ramp resource offers --limit 20\n  ramp resource offers --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if q.Limit < 0 {
-				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
-			}
 			var lines []message.QuoteLine
 			if err := askResource(c, control.Offers, q, &lines); err != nil {
 				return err
@@ -254,9 +251,6 @@ func newResourceReservations() *cobra.Command {
 contracts have guarantees, what is due and how they were met.`,
 		Example: "  ramp resource reservations --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if q.Limit < 0 {
-				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
-			}
 			var lines []message.ReservationLine
 			if err := askResource(c, control.Reservations, q, &lines); err != nil {
 				return err

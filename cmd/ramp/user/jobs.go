@@ -24,9 +24,6 @@ func newUserJobs() *cobra.Command {
 sites. It does not ask the sites; 'ramp user status ID' does.`,
 		Example: "  ramp jobs --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if q.Limit < 0 {
-				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
-			}
 			return listed(c, control.Runs, q, func(r message.Run) string { return r.ID }, runRows)
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/control"
-	"ramp/agents/exit"
 	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
@@ -22,9 +21,6 @@ func newUserList() *cobra.Command {
 journal.`,
 		Example: "  ramp user list\n  ramp user list --limit 10 --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if q.Limit < 0 {
-				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
-			}
 			return listed(c, control.Purchases, q, func(p message.Purchase) string { return p.ID }, func(list []message.Purchase, short []string) [][]string {
 				rows := [][]string{{"id", "name", "when (" + words.Zone() + ")", "state", "units", "paid"}}
 				for i, p := range list {
