@@ -29,21 +29,16 @@ func Modules(text string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// ranWords say how long a job has run. Its home hears of that when the job stops.
-func ranWords(v control.JobView) string {
-	ran := fmt.Sprintf("%.1f s", v.Ran)
-	if v.State == message.JobRunning {
-		ran += " until it last began"
-	}
-	return ran
-}
-
 // WriteJob shows a job of a federation to a person, with the program's table.
 func WriteJob(w io.Writer, v control.JobView, table func(w io.Writer, rows ...[]string)) {
+	ran := fmt.Sprintf("%.1f s", v.Ran)
+	if v.State == message.JobRunning { // its home hears of it when the job stops
+		ran += " until it last began"
+	}
 	table(w,
 		[]string{"job", v.ID}, []string{"level", v.Level}, []string{"state", stateWords(v)}, []string{"home", v.Home.Name()},
 		[]string{"modules", fmt.Sprintf("%d..%d, got %d", v.Modules.Least, v.Modules.Most, v.Modules.Got)},
-		[]string{"suspended", fmt.Sprintf("%s, %.1f s", words.Plural(v.Preempted, "time"), v.Suspended)}, []string{"ran", ranWords(v)})
+		[]string{"suspended", fmt.Sprintf("%s, %.1f s", words.Plural(v.Preempted, "time"), v.Suspended)}, []string{"ran", ran})
 	for _, a := range v.Auctions {
 		fmt.Fprintf(w, "\nauction %d, %.1f s (mean run %.1f s)\n", a.N, a.Ta, a.Mean)
 		rows := [][]string{{"  AT", "SITE", "BID", "FREE", "DISPLACES", "TRANSFER", ""}}

@@ -31,11 +31,10 @@ func (a sweepAgent) Buy(now time.Time, order message.Buy) protocol.Output {
 }
 
 func (a sweepAgent) Going(id string) (waits string, going bool) {
-	p := a.r.purchases.by[id]
-	if p == nil {
-		return "", false
+	if p := a.r.purchases.by[id]; p != nil {
+		return p.waits(), true
 	}
-	return p.waits(), true
+	return "", false
 }
 
 func (a sweepAgent) Launch(now time.Time, run message.Run) protocol.Output {

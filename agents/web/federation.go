@@ -53,12 +53,12 @@ func (s userPages) job(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	ran := seconds(v.Ran)
+	ran := txt(seconds(v.Ran)) // its home hears of it when the job stops
 	if v.State == message.JobRunning {
-		ran += " until it last began"
+		ran = ran.and("until it last began")
 	}
 	facts := []fact{{"State", state(string(v.State)).and(v.Why)}, {"Priority", txt(v.Level)}, {"Modules", txt(modulesOf(v.Modules))}, {"Home", txt(name(v.Home))}, {"Site", txt(name(v.Site))},
-		{"Ran", txt(ran)}, {"Suspended", txt(seconds(v.Suspended))}, {"Displaced", txt(words.Plural(v.Preempted, "time"))}}
+		{"Ran", ran}, {"Suspended", txt(seconds(v.Suspended))}, {"Displaced", txt(words.Plural(v.Preempted, "time"))}}
 	if v.State.Over() {
 		facts = append(facts, fact{"From its offer to its end", txt(seconds(v.Processing))}, fact{"Exit code", txt(fmt.Sprint(v.Exit))})
 	}

@@ -91,10 +91,8 @@ func (s *Sweeps) List(now time.Time) []message.Sweep {
 func (s *Sweeps) show(now time.Time, x *live) message.Sweep {
 	v := x.view(now)
 	for n := range x.leases {
-		if l := x.At(n); l.Signed || l.Closed {
-			continue
-		}
-		if waits, _ := s.agent.Going(x.leaseID(n)); waits != "" {
+		l := x.At(n)
+		if waits, _ := s.agent.Going(x.leaseID(n)); waits != "" && !l.Signed && !l.Closed {
 			v.Waits = fmt.Sprintf("the bank has not decided on lease %s: %s; asking again", x.leaseID(n), waits)
 			break
 		}
