@@ -394,15 +394,16 @@ func (u userAgent) known(ctx context.Context, kind protocol.Kind) ([]user.Known,
 
 // meet waits while nobody of a kind is known: first until the agent has joined, since a daemon
 // that began just now has met nobody yet, and then for d, since they may be starting too. If
-// nobody is there, that is no error.
+// nobody is there, that is no error. With d the first wait is also for the others, since all of
+// the market is to bid.
 func (u userAgent) meet(ctx context.Context, d time.Duration, kinds ...protocol.Kind) error {
 	missing, err := u.missing(ctx, kinds)
-	if err != nil || !missing {
+	if err != nil || !missing && d == 0 {
 		return err
 	}
 	join, cancel := context.WithTimeout(ctx, JoinTime)
 	defer cancel()
-	if u.joined(join) != nil {
+	if u.joined(join) != nil || !missing {
 		return ctx.Err()
 	}
 	wait, cancel := context.WithTimeout(ctx, d)

@@ -48,6 +48,10 @@ func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
 		if err != nil || joined != step.joined {
 			t.Errorf("after %q came: waited %d times, %v; want %d", step.comes, joined, err, step.joined)
 		}
+		joined = 0 // an order is for all, also if some are known
+		if _, err := u.earlier(t.Context(), control.BuyCall{}); err != nil || joined != 1 {
+			t.Errorf("after %q came: an order waited %d times, %v; want 1", step.comes, joined, err)
+		}
 	}
 }
 
@@ -118,7 +122,8 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, hub: followed}
+	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, hub: followed,
+		joined: func(context.Context) error { return nil }}
 	var seen []string
 	err := u.buy(t.Context(), control.BuyCall{ID: "p", Document: asked, Options: message.Options{Rounds: 1, RoundLimit: time.Minute}}, func(line control.ProgressLine) error {
 		seen = append(seen, line.Purchase.ID+" "+line.Purchase.State)
