@@ -82,5 +82,5 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 	if q.Record != "" {
 		return exit.Fail(exit.Nothing, "'ramp user show "+p.ID+"' shows what is filed now", "the usage record of purchase %s is another now, or is decided", p.ID)
 	}
-	return exit.Fail(exit.Nothing, "to decide records yourself, set 'ask_usage: true' under 'user:' in config.yaml", "purchase %s has no usage record to decide", p.ID)
+	return exit.Fail(exit.Nothing, "with 'ask_usage: true' under 'user:' in config.yaml you decide records yourself; a new one may take minutes to arrive", "purchase %s has no usage record to decide", p.ID)
 }
