@@ -18,7 +18,7 @@ func ReasonOf(c protocol.Code, one bool, deadline time.Time) string {
 		protocol.CodeMode:         {"take no payment in that mode", "takes no payment in that mode"},
 		protocol.CodeProgram:      {"do not run that program", "does not run that program"},
 		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
-		protocol.CodeUnavailable:  {"cannot sell at present", "cannot sell at present"},
+		protocol.CodeUnavailable:  {"cannot sell at present (no bank, disk or batch system)", "cannot sell at present (no bank, disk or batch system)"},
 		protocol.CodeSilent:       {"did not answer", "did not answer"},
 		protocol.CodeStands:       {"keep their last bids", "keeps its last bid"},
 		protocol.CodeCeiling:      {"bid, but not below the best price", "bid, but not below the best price"},
