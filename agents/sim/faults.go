@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -97,14 +98,15 @@ type field struct {
 	name        string
 	least, most int64
 	from, to    int64
+	show        func(int64) string
 }
 
 func numbers(name string, r Range, from, to int) field {
-	return field{name, int64(r.Least), int64(r.Most), int64(from), int64(to)}
+	return field{name, int64(r.Least), int64(r.Most), int64(from), int64(to), func(n int64) string { return strconv.FormatInt(n, 10) }}
 }
 
 func spans(name string, s Span, from, to time.Duration) field {
-	return field{name, int64(s.Least), int64(s.Most), int64(from), int64(to)}
+	return field{name, int64(s.Least), int64(s.Most), int64(from), int64(to), func(n int64) string { return time.Duration(n).String() }}
 }
 
 // Validate names the field that is wrong and its limits.
@@ -130,7 +132,7 @@ func (f Faults) Validate() error {
 			continue // no local jobs
 		}
 		if c.least < c.from || c.most > c.to || c.least > c.most {
-			return fmt.Errorf("%s: least %d, most %d: want least <= most, both in %d..%d", c.name, c.least, c.most, c.from, c.to)
+			return fmt.Errorf("%s: least %s, most %s: want least <= most, both in %s..%s", c.name, c.show(c.least), c.show(c.most), c.show(c.from), c.show(c.to))
 		}
 	}
 	return nil
