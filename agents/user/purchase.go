@@ -56,11 +56,7 @@ type purchase struct {
 // Undecided reports whether a purchase in this state still needs its owner or others, and
 // may still be bought.
 func Undecided(state string) bool {
-	switch state {
-	case StateBidding, StateApproval, StateVoting, StateConfirming, StateDeciding:
-		return true
-	}
-	return false
+	return slices.Contains([]string{StateBidding, StateApproval, StateVoting, StateConfirming, StateDeciding}, state)
 }
 
 // begin records what an order asks for, and on what terms.

@@ -161,6 +161,56 @@ func TestTasksOfArraysAndNamesThatAreJSON(t *testing.T) {
 	}
 }
 
+// strangers are jobs whose owners passed on 005 (openpbs issue 1255) and the functions of
+// their shell (issue 2541), as "qstat -f -F json" prints them.
+const strangers = `{
+    "timestamp":1600079400,
+    "pbs_server":"south",
+    "Jobs":{
+        "7.south":{
+            "Job_Name":007,
+            "job_state":"R",
+            "queue":"workq",
+            "Resource_List":{
+                "ncpus":3,
+                "walltime":"01:00:00"
+            },
+            "stime":"Mon Sep 14 10:00:00 2020",
+            "Variable_List":{
+                "PBS_O_HOME":"/home/ann",
+                "foo":005
+            },
+            "Submit_arguments":"-v foo=005"
+        },
+        "8.south":{
+            "job_state":"Q",
+            "Variable_List":{
+                "BASH_FUNC_module()":"() {  eval \'$*\'
+}",
+                "BASH_FUNC_ml()":"() {  [ "$1" ] && echo \"{\"
+  }"
+            },
+            "queue":"workq",
+            "Submit_arguments":"-V -- /bin/echo \'{\,}\'",
+            "Resource_List":{
+                "ncpus":4,
+                "walltime":"02:00:00"
+            }
+        }
+    }
+}
+`
+
+func TestJobsOfStrangersWithInvalidJSON(t *testing.T) {
+	for _, list := range []string{strangers, strings.NewReplacer("    ", "\t", `":`, "\":\t").Replace(strangers)} {
+		q, err := pbs.Jobs([]byte(list))
+		if err != nil || len(q.Running) != 1 || q.Running[0].ID != "7.south" || q.Running[0].Cores != 3 ||
+			len(q.Queued) != 1 || q.Queued[0].ID != "8.south" || q.Queued[0].Cores != 4 || q.Queued[0].Wall != 2*time.Hour {
+			t.Errorf("%+v, %v out of %s", q, err, list)
+		}
+	}
+}
+
 func TestAnAccountIsAName(t *testing.T) {
 	for _, u := range []string{"", "-x", "a b", "a,b", "$(x)", strings.Repeat("x", 65)} {
 		if _, err := pbs.Open(pbs.Config{Users: []string{u}}); err == nil {
@@ -180,6 +230,7 @@ func FuzzReservations(f *testing.F) {
 
 func FuzzJobs(f *testing.F) {
 	f.Add([]byte(strings.TrimSuffix(strings.TrimPrefix(jobs, "cat <<'END'\n"), "END")))
+	f.Add([]byte(strangers))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := pbs.Jobs(b)
 		if err != nil {

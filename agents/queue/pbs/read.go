@@ -34,11 +34,7 @@ type reservation struct {
 // confirmed reports whether the server holds the cores. A degraded reservation has lost
 // nodes, and the server searches for others: a second one would take them away.
 func (r reservation) confirmed() bool {
-	switch r.state {
-	case "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED", "RESV_DEGRADED":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED", "RESV_DEGRADED"}, r.state)
 }
 
 // readReservations reads the output of "pbs_rstat -F": blocks of lines, each followed
@@ -97,10 +93,35 @@ func decode(program string, b []byte, v any) error {
 	case b[0] != '{':
 		return fmt.Errorf("%s printed %q instead of JSON", program, queue.OneLine(b[:min(len(b), 80)]))
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	if err := json.Unmarshal(b, v); err != nil && json.Unmarshal(repaired(b), v) != nil {
 		return fmt.Errorf("%s printed invalid JSON: %w", program, err)
 	}
 	return nil
+}
+
+// repaired empties the variables of jobs, and values that are not JSON: PBS writes words such
+// as 005 without quotes, and the functions of a shell with wrong escapes, so that one job of a
+// stranger would hide all others.
+func repaired(b []byte) []byte {
+	var kept []byte
+	end := "" // the line that ends the variables of a job
+	for line := range strings.Lines(string(b)) {
+		bare := strings.TrimRight(line, ", \t\r\n")
+		key, value, ok := strings.Cut(bare, ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case end != "" && bare != end:
+			continue
+		case strings.TrimSpace(key) == `"Variable_List"` && value == "{":
+			end = key[:strings.IndexByte(key, '"')] + "}"
+		case ok && !strings.HasPrefix(value, "{") && !json.Valid([]byte(value)):
+			line = key + `:""` + line[len(bare):]
+		case bare == end:
+			end = ""
+		}
+		kept = append(kept, line...)
+	}
+	return kept
 }
 
 // figure is a number, which PBS sometimes writes in quotes.
@@ -157,13 +178,10 @@ func readCores(b []byte) (int, error) {
 }
 
 func usable(state string) bool {
-	for _, s := range strings.Split(strings.ToLower(state), ",") { // PBS capitalizes only Stale
-		switch strings.TrimSpace(s) {
-		case "down", "offline", "offline_by_mom", "stale", "state-unknown", "unresolvable", "maintenance", "sleep", "provisioning", "wait-provisioning":
-			return false
-		}
-	}
-	return true
+	lost := []string{"down", "offline", "offline_by_mom", "stale", "state-unknown", "unresolvable", "maintenance", "sleep", "provisioning", "wait-provisioning"}
+	return !slices.ContainsFunc(strings.Split(strings.ToLower(state), ","), func(s string) bool { // PBS capitalizes only Stale
+		return slices.Contains(lost, strings.TrimSpace(s))
+	})
 }
 
 // job is an entry of qstat.
@@ -265,13 +283,9 @@ func instant(s text) time.Time {
 }
 
 func (j job) end(now time.Time) time.Time {
-	start, err := time.Parse(stamp, string(j.Start))
-	if err != nil {
+	start := instant(j.Start)
+	if start.IsZero() {
 		start = now
 	}
-	end := start.Add(j.wall())
-	if end.Before(now) {
-		end = now
-	}
-	return end.Add(Late)
+	return protocol.Later(start.Add(j.wall()), now).Add(Late)
 }
