@@ -38,7 +38,7 @@ func PrintEnds(w io.Writer, p message.Purchase) {
 func EndLine(u message.PurchasedUnit) string {
 	line := ""
 	if u.Usage != nil {
-		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU, u.Usage.Wall, measuredWords(u.Measured), u.Due.Cents())
+		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU.Round(1e6), u.Usage.Wall.Round(1e6), measuredWords(u.Measured), u.Due.Cents())
 		if u.Guarantee != nil {
 			line += GuaranteeWords(*u.Guarantee) + "; "
 		}

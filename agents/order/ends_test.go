@@ -10,12 +10,12 @@ import (
 )
 
 func TestWhatAUsageRestsOnIsPrinted(t *testing.T) {
-	u := message.PurchasedUnit{Usage: &protocol.Usage{CPU: 2 * time.Hour, Wall: time.Hour}, Due: 5 * protocol.Credit}
+	u := message.PurchasedUnit{Usage: &protocol.Usage{CPU: 2*time.Minute + 193_404_885, Wall: time.Minute + 499_999}, Due: 5 * protocol.Credit}
 	for by, want := range map[protocol.Measured]string{
-		"":                          "used 2h0m0s of core time in 1h0m0s, 5.00 due; countersigned",
-		protocol.MeasuredAccounting: "used 2h0m0s of core time in 1h0m0s (from the accounting of the seller's cluster), 5.00 due; countersigned",
-		protocol.MeasuredJobs:       "used 2h0m0s of core time in 1h0m0s (the cores of the jobs that ran in the slot), 5.00 due; countersigned",
-		protocol.MeasuredSlot:       "used 2h0m0s of core time in 1h0m0s (the whole slot: the seller knows of no job in it), 5.00 due; countersigned",
+		"":                          "used 2m0.193s of core time in 1m0s, 5.00 due; countersigned",
+		protocol.MeasuredAccounting: "used 2m0.193s of core time in 1m0s (from the accounting of the seller's cluster), 5.00 due; countersigned",
+		protocol.MeasuredJobs:       "used 2m0.193s of core time in 1m0s (the cores of the jobs that ran in the slot), 5.00 due; countersigned",
+		protocol.MeasuredSlot:       "used 2m0.193s of core time in 1m0s (the whole slot: the seller knows of no job in it), 5.00 due; countersigned",
 	} {
 		u.Measured = by
 		if got := order.EndLine(u); got != want {
