@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -21,11 +22,7 @@ const (
 
 // Known reports whether s is one of the states.
 func (s JobState) Known() bool {
-	switch s {
-	case JobWaiting, JobRunning, JobSuspended, JobExited, JobKilled, JobExpired, JobLost:
-		return true
-	}
-	return false
+	return slices.Contains([]JobState{JobWaiting, JobRunning, JobSuspended, JobExited, JobKilled, JobExpired, JobLost}, s)
 }
 
 // Over reports whether the state is final.

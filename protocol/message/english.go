@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -131,11 +132,7 @@ const (
 
 // Known reports whether s is one of the states.
 func (s JobState) Known() bool {
-	switch s {
-	case JobQueued, JobAuction, JobAwarded, JobTaken, JobStaging, JobWaiting, JobRunning, JobSuspended, JobDone, JobFailed, JobReturned:
-		return true
-	}
-	return false
+	return slices.Contains([]JobState{JobQueued, JobAuction, JobAwarded, JobTaken, JobStaging, JobWaiting, JobRunning, JobSuspended, JobDone, JobFailed, JobReturned}, s)
 }
 
 // Over reports whether the state is final.

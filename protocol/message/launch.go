@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -70,11 +71,7 @@ const (
 
 // Known reports whether v is one of the verbs.
 func (v LaunchVerb) Known() bool {
-	switch v {
-	case VerbStatus, VerbJoin, VerbSuspend, VerbResume, VerbKill, VerbDiscard, VerbRelease:
-		return true
-	}
-	return false
+	return slices.Contains([]LaunchVerb{VerbStatus, VerbJoin, VerbSuspend, VerbResume, VerbKill, VerbDiscard, VerbRelease}, v)
 }
 
 // LaunchOrder asks for an operation on a launch (request). The answer is LaunchStatus
@@ -114,11 +111,7 @@ const (
 
 // Known reports whether s is one of the stages.
 func (s LaunchStage) Known() bool {
-	switch s {
-	case StageAsked, StageStaging, StageGathering, StageReady, StageSubmitting, StageSubmitted, StageCollecting, StageDone, StageFailed:
-		return true
-	}
-	return false
+	return slices.Contains([]LaunchStage{StageAsked, StageStaging, StageGathering, StageReady, StageSubmitting, StageSubmitted, StageCollecting, StageDone, StageFailed}, s)
 }
 
 // Over reports whether the stage is final.
