@@ -35,7 +35,7 @@ the list prices. Ends with 3 if the offers do not meet the request. Quotes are n
 		Args:    o.request.FileOr,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.quote = true
-			return runBuy(c, args, o)
+			return runBuy(c, args, &o)
 		},
 	}
 	o.register(c)
@@ -67,7 +67,7 @@ but not with --approve.
 ` + cli.RequestHelp,
 		Example: fmt.Sprintf(cli.RequestExample, "buy"),
 		Args:    o.request.FileOr,
-		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, o) },
+		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, &o) },
 	}
 	o.register(c)
 	o.registerSpend(c)
@@ -165,7 +165,7 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	return opt, err
 }
 
-func runBuy(c *cobra.Command, args []string, o buyFlags) error {
+func runBuy(c *cobra.Command, args []string, o *buyFlags) error {
 	text, err := requestText(c, args)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 		args = nil
 	}
 	o.confirm = cli.CanAsk(c) && o.wait == 0 && !o.yes && !o.quote
-	orders := ordersOf(text, args, o)
+	orders := ordersOf(text, args, *o)
 	first, err := orders(o.firstID())
 	if err != nil {
 		return err
