@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Mode is when a settled bundle is paid. The values are signed.
 type Mode string
@@ -110,11 +113,7 @@ const (
 
 // Known reports whether e is one of the ends.
 func (e End) Known() bool {
-	switch e {
-	case EndSucceeded, EndFailed, EndAgreed, EndSilent, EndArbitrated, EndExpired:
-		return true
-	}
-	return false
+	return slices.Contains([]End{EndSucceeded, EndFailed, EndAgreed, EndSilent, EndArbitrated, EndExpired}, e)
 }
 
 // Refund is a unit that was cancelled after settlement.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/bank/row"
@@ -164,11 +165,7 @@ var tableOf = map[Kind]string{
 func (k Kind) table() string { return tableOf[k] }
 
 func (k Kind) hasContract() bool {
-	switch k {
-	case KindSettle, KindVoid, KindRefund, KindReserve, KindComplete, KindUsage, KindDispute, KindDraw:
-		return true
-	}
-	return false
+	return slices.Contains([]Kind{KindSettle, KindVoid, KindRefund, KindReserve, KindComplete, KindUsage, KindDispute, KindDraw}, k)
 }
 
 func (k Kind) decides() bool {

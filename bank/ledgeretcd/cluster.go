@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -47,14 +48,7 @@ const (
 // refused reports whether a request changed nothing in the cluster.
 func refused(err error) bool {
 	var r *refusal
-	if !errors.As(err, &r) {
-		return false
-	}
-	switch r.Code {
-	case invalidArgument, permissionDenied, resourceExhausted, unauthenticated:
-		return true
-	}
-	return false
+	return errors.As(err, &r) && slices.Contains([]int{invalidArgument, permissionDenied, resourceExhausted, unauthenticated}, r.Code)
 }
 
 // newCluster keeps up to idle connections to each member.

@@ -66,11 +66,7 @@ func (j job) waits() bool {
 	if !j.State.has("PENDING") || j.Reservation != "" || j.Priority.n == 0 && !j.Priority.none {
 		return false // a job in a reservation needs no other cores; one without priority is held
 	}
-	switch j.Reason {
-	case "Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit"}, j.Reason)
 }
 
 // in reports whether a waiting job may start in a partition.
