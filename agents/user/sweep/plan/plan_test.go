@@ -329,7 +329,7 @@ func TestASlurmScriptIsAPlan(t *testing.T) {
 	p, err := plan.Parse("jobs/run.sh", []byte(`#!/bin/bash -l
 #SBATCH --job-name=wing -p long --output %A_%a.log
 #SBATCH -a 1,3,5-9:2%8
-#SBATCH -n2 --cpus-per-task 4 -N 1
+#SBATCH -n2 --cpus-per-task 4 -N 1 --ntasks-per-node=4
 #SBATCH --time=90:30
 #SBATCH --output=other   # again
 #SBATCH --mail-type=END
@@ -343,7 +343,7 @@ srun ./wing $SLURM_ARRAY_TASK_ID
 		Number: 3, Directory: "task-00003", Parameters: []plan.Parameter{{Name: "SLURM_ARRAY_TASK_ID", Value: "5"}}, Inputs: []string{"run.sh"},
 		Command: []string{
 			"/usr/bin/env", "SLURM_ARRAY_TASK_ID=5", "SLURM_ARRAY_TASK_COUNT=5", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_MAX=9", "SLURM_SUBMIT_DIR=.",
-			"SLURM_NTASKS=2", "SLURM_CPUS_PER_TASK=4", "/bin/bash", "-l", "./run.sh",
+			"SLURM_CPUS_PER_TASK=4", "SLURM_NTASKS=2", "/bin/bash", "-l", "./run.sh",
 		},
 	}
 	if d := cmp.Diff(want, p.Task(2)); d != "" {
@@ -363,6 +363,7 @@ func TestFaultsOfSlurmScripts(t *testing.T) {
 		{"#!/bin/sh\n#SBATCH -a 1 --gres=gpu:1\n", "run.sh:2: --gres: a sweep does not do this: want --array,"},
 		{"#!/bin/sh\n#SBATCH -a 1 -d afterok:1\n", "run.sh:2: -d: a sweep does not do this"},
 		{"#!/bin/sh\n#SBATCH -a 1 -t 0\n", `run.sh:2: --time: "0": want minutes, MM:SS`},
+		{"#!/bin/sh\n#SBATCH -a 1 --ntasks=2 --ntasks-per-node=1\n", "run.sh:1: --ntasks-per-node=1: want at least the 2 of --ntasks: a task has one node"},
 		{"#!/bin/sh\n#SBATCH -a 1 -c x\n", `run.sh:2: --cpus-per-task: "x": want a whole number`},
 		{"#!/bin/sh\n#SBATCH -a 1 'x\n", "run.sh:2: a quote that is not closed"},
 		{"#!\n#SBATCH -a 1\n", "run.sh:1: the script has no interpreter: want a first line such as #!/bin/sh"},

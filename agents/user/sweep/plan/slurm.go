@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -54,7 +55,7 @@ func (r *reader) script(doc []byte) {
 	if errors.As(err, &r.Faults) {
 		return
 	}
-	s := sbatch{reader: r, tasks: 1, cpus: 1}
+	s := sbatch{reader: r, cpus: 1}
 	for _, d := range directives {
 		s.line = &yaml.Node{Line: d.Line}
 		for words := d.Words; len(words) > 0; {
@@ -64,18 +65,26 @@ func (r *reader) script(doc []byte) {
 	if s.line = (&yaml.Node{Line: 1}); len(s.indexes) == 0 && len(r.Faults) == 0 {
 		r.Fault(s.line, "the script has no indexes: want a line such as '#SBATCH --array=1-30'")
 	}
+	if s.tasks > s.perNode && s.perNode > 0 {
+		s.Fault(s.line, "--ntasks-per-node=%d: want at least the %d of --ntasks: a task has one node", s.perNode, s.tasks)
+	}
+	if s.tasks = cmp.Or(s.tasks, s.perNode); s.tasks > 0 {
+		s.env = append(s.env, "SLURM_NTASKS="+strconv.Itoa(s.tasks))
+	}
 	s.program(doc)
-	if r.plan.Cores = s.tasks * s.cpus; r.plan.Cores > maxCores {
+	if r.plan.Cores = max(s.tasks, 1) * s.cpus; r.plan.Cores > maxCores {
 		r.Fault(s.line, "%d cores: want at most %d", r.plan.Cores, maxCores)
 	}
 }
 
 type sbatch struct {
 	*reader
-	line        *yaml.Node
-	indexes     []string
-	tasks, cpus int
-	env         []string // of every task, as templates
+	line    *yaml.Node
+	indexes []string
+	cpus    int
+	tasks   int      // 0: not said
+	perNode int      // most of them; 0: not said
+	env     []string // of every task, as templates
 }
 
 // option reads the first option of some words and returns the words behind it.
@@ -120,9 +129,10 @@ func (s *sbatch) set(name, value string) bool {
 			s.indexes = append(s.indexes, strconv.Itoa(i))
 		}
 		s.plan.AtOnce = a.Slots
-	case optionTasks, "ntasks-per-node":
+	case optionTasks:
 		s.tasks, _ = s.whole(label, n, 1, maxCores)
-		s.env = append(s.env, "SLURM_NTASKS="+value)
+	case "ntasks-per-node":
+		s.perNode, _ = s.whole(label, n, 1, maxCores)
 	case optionCPUs:
 		s.cpus, _ = s.whole(label, n, 1, maxCores)
 		s.env = append(s.env, "SLURM_CPUS_PER_TASK="+value)
