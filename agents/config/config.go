@@ -235,7 +235,7 @@ func Read(path string) (*Config, error) {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, exit.Fail(exit.Usage, "", "configuration %s: want one document, without '---'", path)
 	}
-	key, err := cutKey(b, &c)
+	key, err := CutKey(b, &c)
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "configuration %s: %w", path, err)
 	}
@@ -247,8 +247,8 @@ func Read(path string) (*Config, error) {
 	return &c, nil
 }
 
-// cutKey names a key whose number was cut to a whole one, which the YAML reader does without a word.
-func cutKey(text []byte, c *Config) (string, error) {
+// CutKey names a key whose number was cut to a whole one, which the YAML reader does without a word.
+func CutKey(text []byte, c any) (string, error) {
 	var want, got any
 	b, err := yaml.Marshal(c)
 	if err = errors.Join(err, yaml.Unmarshal(text, &want), yaml.Unmarshal(b, &got)); err != nil {

@@ -133,6 +133,12 @@ func readSimFile(path, what, hint string, v any) error {
 	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
 		return exit.Fail(exit.Usage, hint, "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(b, err), "\n", " "))
 	}
+	switch key, err := config.CutKey(b, v); {
+	case err != nil || key != "":
+		return exit.Fail(exit.Usage, hint, "%s %s: %s: want a whole number", what, path, key)
+	case !errors.Is(d.Decode(new(yaml.Node)), io.EOF):
+		return exit.Fail(exit.Usage, hint, "%s %s: want one document, without '---'", what, path)
+	}
 	return nil
 }
 
