@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"ramp/agents/queue/slurm"
 	"ramp/agents/resource/federation"
 	"ramp/agents/resource/launch"
+	"ramp/agents/words"
 	"ramp/protocol"
 	"ramp/protocol/english/rules"
 	"ramp/rfql/jobfile"
@@ -25,9 +25,9 @@ type Federation struct {
 
 // ReadRules reads a federation's rules file.
 func ReadRules(path string) (rules.Rules, error) {
-	text, err := os.ReadFile(path)
+	text, err := words.ReadBounded(nil, path, jobfile.MaxFile)
 	if err != nil {
-		return rules.Rules{}, exit.Fail(exit.Usage, "", "%w", err)
+		return rules.Rules{}, err
 	}
 	r, err := rules.Read(text)
 	var faults jobfile.Faults

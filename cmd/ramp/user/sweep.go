@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/rfql/jobfile"
 )
 
 // sweepFlags change what a plan says.
@@ -74,7 +74,7 @@ func readPlan(c *cobra.Command, path string, q *sweepFlags, now time.Time) (*pla
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return os.ReadFile(name)
+		return words.ReadInput(c.Context(), nil, name, jobfile.MaxFile)
 	})
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: err, Hint: "docs/SWEEPS.md shows a plan"}
