@@ -3,6 +3,7 @@ package auction
 import (
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"slices"
 )
 
 // bidders are the sellers of one auction and the answers that the buyer waits for.
@@ -125,14 +126,8 @@ func (b *bidder) admits(o protocol.Offer) bool {
 // knowsDocument reports whether a refusal shows that the seller has the document. A
 // seller that restarted, or was not open yet in round 1, lacks it.
 func knowsDocument(r message.Refusal) bool {
-	if len(r.Reasons) == 0 {
-		return true
-	}
-	switch r.Reasons[0].Code {
-	case protocol.CodeUnknown, protocol.CodeUnavailable, protocol.CodeDraining:
-		return false
-	}
-	return true
+	lacks := []protocol.Code{protocol.CodeUnknown, protocol.CodeUnavailable, protocol.CodeDraining}
+	return len(r.Reasons) == 0 || !slices.Contains(lacks, r.Reasons[0].Code)
 }
 
 func stands(r message.Refusal) bool {

@@ -278,12 +278,20 @@ func ordersOf(text []byte, args []string, o buyFlags) func(id string) (control.B
 	}
 }
 
-// requestText is the document that the arguments name, or nil.
+// requestText is the document that the arguments name, or nil. What nobody reads in it, such as
+// a misspelt element, is told.
 func requestText(c *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	return words.ReadInput(c.Context(), c.InOrStdin(), args[0], protocol.MaxDocument)
+	b, err := words.ReadInput(c.Context(), c.InOrStdin(), args[0], protocol.MaxDocument)
+	if err == nil && !order.IsJob(b) {
+		_, notices, _ := rfql.Read(b) // its errors come later
+		for _, f := range notices.Of(rfql.Notice) {
+			fmt.Fprintln(cli.Stderr(c), "warning: "+f.In(args[0]))
+		}
+	}
+	return b, err
 }
 
 func (o buyFlags) order(id string) (control.BuyCall, error) {
