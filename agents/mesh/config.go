@@ -22,6 +22,7 @@ var (
 	ErrNoPeerID     = errors.New("address must end in /p2p/ID, which identifies the agent at it")
 	ErrClosed       = errors.New("the mesh is closed")
 	ErrUnknownAgent = errors.New("no address of this agent is known")
+	ErrUnreached    = errors.New("it cannot be reached")
 	ErrBusy         = errors.New("too many messages are queued for this agent")
 )
 

@@ -45,8 +45,7 @@ func (s *Stream) SetDeadline(t time.Time) error { return s.s.SetDeadline(t) }
 // CloseWrite signals the end of what this side writes.
 func (s *Stream) CloseWrite() error { return s.s.CloseWrite() }
 
-// Most is how many bytes the connection carries in each direction if a relay carries them;
-// 0: any number.
+// Most is how many bytes the connection carries in each direction over a relay; 0: any number.
 func (s *Stream) Most() int64 { return s.most }
 
 // Refused charges the agent for a request that was refused, as for an exchange that it
@@ -56,9 +55,9 @@ func (s *Stream) Refused() error { return s.waste() }
 // Close ends the exchange at once and discards unread bytes.
 func (s *Stream) Close() error { return s.s.Reset() }
 
-// OpenFiles opens an exchange with an agent, within DialTimeout and HelloTimeout. If only a
-// relay reaches the agent, it gives the library a moment to punch a direct path. It fails
-// with ErrUnknownAgent if no address of the agent is known.
+// OpenFiles opens an exchange within DialTimeout and HelloTimeout. If only a relay reaches the
+// agent, the library gets a moment to punch a direct path. Errors: ErrUnknownAgent if no address
+// of the agent is known, ErrUnreached if none answers.
 func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
 	s, err := m.ep.openFiles(ctx, to)
 	if err != nil {
@@ -74,7 +73,8 @@ func (e *endpoint) openFiles(ctx context.Context, to protocol.AgentID) (*Stream,
 	}
 	s, w, most, err := e.dialDirect(ctx, known.peer)
 	if err != nil {
-		return nil, err
+		e.cfg.Log.Debug("no files of an agent", "agent", to, "err", err)
+		return nil, ErrUnreached
 	}
 	r := bufio.NewReaderSize(s, filesBuffer)
 	if err = w.Flush(); err == nil {

@@ -1,6 +1,8 @@
 package mesh_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"ramp/agents/mesh"
@@ -28,4 +30,19 @@ func TestRefusedRequestsCountLikeStreams(t *testing.T) {
 		t.Errorf("%d refused requests, want at most 40", n)
 	}
 	r.awaitCutOff()
+}
+
+// What the library says of a dead agent is for the log.
+func TestFilesOfADeadAgent(t *testing.T) {
+	m := newMarket(t)
+	site := m.start("site", nil)
+	user := m.start("user", func(c *mesh.Config) { c.Bootstrap = site.Addresses() })
+	user.awaitKnown(site.Self())
+	if err := site.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the connection is lost", func() bool {
+		_, err := user.OpenFiles(context.Background(), site.Self())
+		return errors.Is(err, mesh.ErrUnreached) && err.Error() == "files of site: it cannot be reached"
+	})
 }

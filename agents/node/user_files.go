@@ -15,6 +15,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/mesh"
 	"ramp/agents/stage"
 	"ramp/agents/words"
 	"ramp/protocol"
@@ -199,7 +200,11 @@ func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID)
 }
 
 func (u userRuns) open(ctx context.Context, to protocol.AgentID) (stage.Stream, error) {
-	return u.mesh.OpenFiles(ctx, to)
+	s, err := u.mesh.OpenFiles(ctx, to)
+	if errors.Is(err, mesh.ErrUnreached) {
+		err = exit.Fail(exit.Unreachable, askHint, "%s cannot be reached", to.Name())
+	}
+	return s, err
 }
 
 // logWriter sends what is written as pieces of one stream.
