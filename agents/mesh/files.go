@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,8 @@ func (s *Stream) Refused() error { return s.waste() }
 // Close ends the exchange at once and discards unread bytes.
 func (s *Stream) Close() error { return s.s.Reset() }
 
-// OpenFiles opens an exchange within DialTimeout and HelloTimeout. If only a relay reaches the
-// agent, the library gets a moment to punch a direct path. Errors: ErrUnknownAgent if no address
-// of the agent is known, ErrUnreached if none answers.
+// OpenFiles opens an exchange within DialTimeout and HelloTimeout, if need be after a moment to
+// punch a direct path. Errors: ErrUnknownAgent without an address, ErrUnreached if none answers.
 func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
 	s, err := m.ep.openFiles(ctx, to)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *endpoint) openFiles(ctx context.Context, to protocol.AgentID) (*Stream,
 	s, w, most, err := e.dialDirect(ctx, known.peer)
 	if err != nil {
 		e.cfg.Log.Debug("no files of an agent", "agent", to, "err", err)
-		return nil, ErrUnreached
+		return nil, cmp.Or(ctx.Err(), ErrUnreached)
 	}
 	r := bufio.NewReaderSize(s, filesBuffer)
 	if err = w.Flush(); err == nil {
