@@ -63,3 +63,8 @@ func LostWords(ctx context.Context, record message.Purchase) string {
 	f := following{c: c, agent: control.Local(mux), last: message.Purchase{ID: record.ID}}
 	return f.lostWords()
 }
+
+// GoneHint is the hint if the daemon ends when a purchase was last seen in a state.
+func GoneHint(state string) string {
+	return (&following{agent: control.Local(http.NewServeMux()), last: message.Purchase{State: state}}).goneHint()
+}

@@ -170,7 +170,7 @@ func (f *following) stopped(err error) error {
 	case protocol.IsQuote(f.id):
 		return f.unquoted(err)
 	case errors.Is(err, control.ErrGone):
-		return exit.Fail(exit.Unreachable, "the daemon resumes it when it runs again; "+f.outcomeHint(), "purchase %s: %w", short, control.ErrGone)
+		return exit.Fail(exit.Unreachable, f.goneHint(), "purchase %s: %w", short, control.ErrGone)
 	case errors.As(err, &e):
 		return err
 	case !interrupted:
@@ -182,6 +182,15 @@ func (f *following) stopped(err error) error {
 	}
 	return exit.Fail(exit.Failed, f.outcomeHint(),
 		"interrupted; if %s is signed already, the next 'ramp user' command that joins the market completes it", short)
+}
+
+// goneHint is for a daemon that ended: it resumes only what may be signed.
+func (f *following) goneHint() string {
+	switch f.last.State {
+	case "", user.StateBidding, user.StateApproval, user.StateVoting:
+		return "nothing was signed as far as is known; the same command can be given again; " + f.outcomeHint()
+	}
+	return "the daemon resumes it when it runs again; " + f.outcomeHint()
 }
 
 // unquoted is stopped for a quote, which leaves no purchase behind.

@@ -56,3 +56,16 @@ func TestALostPurchaseSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that ended resumes only what is signed; anything else was not bought.
+func TestTheHintAfterADaemonEndsFitsTheState(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{
+		"": "nothing was signed", user.StateBidding: "nothing was signed", user.StateApproval: "nothing was signed", user.StateVoting: "nothing was signed",
+		user.StateConfirming: "the daemon resumes it", user.StateDeciding: "the daemon resumes it",
+	} {
+		if got := cli.GoneHint(state); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", state, got, want)
+		}
+	}
+}
