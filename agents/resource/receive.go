@@ -181,9 +181,5 @@ func (r *Role) unexpected(m protocol.Message) protocol.Output {
 }
 
 func wantsAnswer(p protocol.Performative) bool {
-	switch p {
-	case protocol.CFP, protocol.AcceptProposal, protocol.Request, protocol.QueryRef, protocol.Confirm, protocol.Propose:
-		return true
-	}
-	return false
+	return slices.Contains([]protocol.Performative{protocol.CFP, protocol.AcceptProposal, protocol.Request, protocol.QueryRef, protocol.Confirm, protocol.Propose}, p)
 }

@@ -86,12 +86,8 @@ func (b *bidder) refuses(unit int, ceiling protocol.Credits, best bool) bool {
 // final reports whether a refusal is for a reason that lasts as long as the auction. A
 // reason without a term, such as too few nodes that can be reserved, may be momentary.
 func final(r protocol.Reason) bool {
-	switch r.Code {
-	case protocol.CodeNoBank, protocol.CodeMode, protocol.CodeProgram:
-		return true
-	case protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM,
-		protocol.CodeDisk, protocol.CodeBandwidth, protocol.CodeSize:
-		return r.Term != ""
-	}
-	return false
+	always := []protocol.Code{protocol.CodeNoBank, protocol.CodeMode, protocol.CodeProgram}
+	named := []protocol.Code{protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM,
+		protocol.CodeDisk, protocol.CodeBandwidth, protocol.CodeSize}
+	return slices.Contains(always, r.Code) || r.Term != "" && slices.Contains(named, r.Code)
 }

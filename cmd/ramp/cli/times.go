@@ -111,9 +111,7 @@ func surelyBy(starts []message.RoundStart) string {
 
 // chosen are the starts of the units that were chosen in a running purchase.
 func chosen(p message.Purchase) []message.RoundStart {
-	switch p.State {
-	case user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
-	default:
+	if !slices.Contains([]string{user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding}, p.State) {
 		return nil
 	}
 	var starts []message.RoundStart

@@ -66,13 +66,7 @@ func buyUntil(c *cobra.Command, agent *control.Client, first control.BuyCall, or
 
 // worthTrying reports whether a purchase failed for a reason that may go away by itself.
 func worthTrying(p message.Purchase) bool {
-	switch p.State {
-	case user.StateFailed, user.StateInterrupted:
-		return true
-	case user.StateVoid:
-		return cli.PurchaseCode(p, false) == exit.Nothing
-	}
-	return false
+	return p.State == user.StateFailed || p.State == user.StateInterrupted || p.State == user.StateVoid && cli.PurchaseCode(p, false) == exit.Nothing
 }
 
 // wait pauses before the next attempt, and reports whether the time is up instead.
