@@ -134,7 +134,9 @@ func readSimFile(path, what, hint string, v any) error {
 		return exit.Fail(exit.Usage, hint, "%s %s: %s", what, path, strings.ReplaceAll(config.YAMLError(b, err), "\n", " "))
 	}
 	switch key, err := config.CutKey(b, v); {
-	case err != nil || key != "":
+	case err != nil:
+		return exit.Fail(exit.Usage, hint, "%s %s: %w", what, path, err)
+	case key != "":
 		return exit.Fail(exit.Usage, hint, "%s %s: %s: want a whole number", what, path, key)
 	case !errors.Is(d.Decode(new(yaml.Node)), io.EOF):
 		return exit.Fail(exit.Usage, hint, "%s %s: want one document, without '---'", what, path)
