@@ -42,6 +42,11 @@ func TestFilesOfADeadAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the connection is lost", func() bool {
+		left, leave := context.WithCancel(context.Background())
+		leave()
+		if _, err := user.OpenFiles(left, site.Self()); errors.Is(err, mesh.ErrUnreached) {
+			t.Errorf("%v after the caller has left", err)
+		}
 		_, err := user.OpenFiles(context.Background(), site.Self())
 		return errors.Is(err, mesh.ErrUnreached) && err.Error() == "files of site: it cannot be reached"
 	})
