@@ -1,9 +1,10 @@
 package auction
 
 import (
+	"slices"
+
 	"ramp/protocol"
 	"ramp/protocol/message"
-	"slices"
 )
 
 // bidders are the sellers of one auction and the answers that the buyer waits for.

@@ -278,8 +278,8 @@ func ordersOf(text []byte, args []string, o buyFlags) func(id string) (control.B
 	}
 }
 
-// requestText is the document that the arguments name, or nil. What nobody reads in it, such as
-// a misspelt element, is told.
+// requestText is the document that the arguments name, or nil. It warns of
+// elements that are ignored, such as misspelt ones.
 func requestText(c *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
