@@ -19,9 +19,10 @@ const (
 	MaxStrangers, StreamsPerStranger, StrangerMemory        = maxStrangers, streamsPerStranger, strangerMemory
 )
 
+var RelaySearch = &relaySearch
+
 // Recode decodes a card or introductions and encodes them again.
 func RecodeCard(b []byte) ([]byte, error) { c, err := decodeCard(b); return c.encode(), err }
-
 func RecodeIntroductions(b []byte) ([]byte, error) {
 	all, err := decodeIntroductions(b)
 	return encodeIntroductions(all), err
@@ -52,10 +53,9 @@ func CrowdOut(m *Mesh, most int) (dropped int) {
 
 // Strangers counts the secured connections without a credential that have a place.
 func Strangers(m *Mesh) int {
-	s := m.ep.strangers
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(s.waiting), func(x *stranger) bool { return x.peer == "" }))
+	m.ep.strangers.mu.Lock()
+	defer m.ep.strangers.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(m.ep.strangers.waiting), func(x *stranger) bool { return x.peer == "" }))
 }
 
 // StrangerUse is the most inbound streams of a stranger, and the memory of all.

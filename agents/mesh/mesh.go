@@ -62,7 +62,7 @@ func Listen(cfg Config) (*Mesh, error) {
 	}
 	g := newGate(cfg.Now)
 	denied := &denials{}
-	r := &reach{cfg: cfg, open: !isLocal(cfg), onlyRelay: slices.Contains(cfg.Announce, circuit), begun: make(chan struct{})}
+	r := &reach{cfg: cfg, open: !isLocal(cfg), onlyRelay: slices.Contains(cfg.Announce, circuit), begun: make(chan struct{}), met: make(chan struct{}, 1)}
 	t := &traffic{}
 	h, err := newHost(cfg, g, denied, r, t)
 	if err != nil {

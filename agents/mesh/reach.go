@@ -40,11 +40,10 @@ const (
 // Bounds of a client of relays.
 const (
 	relaysWanted = 2
-	relaysTried  = 8                      // candidates that are remembered
-	relaySearch  = 250 * time.Millisecond // between looks at who relays
-	relayAgain   = 10 * time.Second       // before a refused reservation is tried again
-	directTime   = 6 * time.Second        // for a direct path to be punched, before files are relayed
-	sleepLeast   = 20 * time.Second       // a tick that is so late means that the machine slept
+	relaysTried  = 8                // candidates that are remembered
+	relayAgain   = 10 * time.Second // before a refused reservation is tried again
+	directTime   = 6 * time.Second  // for a direct path to be punched, before files are relayed
+	sleepLeast   = 20 * time.Second // a tick that is so late means that the machine slept
 	sleepTick    = 5 * time.Second
 )
 
@@ -57,6 +56,9 @@ const (
 	ReachRelayed = "relayed" // through relays only
 	ReachNone    = "none"    // others tried its addresses in vain, and it knows no relay
 )
+
+// relaySearch is the time between looks at who relays, beside those for whom one meets.
+var relaySearch = 250 * time.Millisecond
 
 // Reach is how others reach this agent, and by which paths it reaches them.
 type Reach struct {
@@ -83,8 +85,8 @@ type reach struct {
 	ep        *endpoint
 	stats     relayStats
 	begun     chan struct{} // closed when ep is set
-
-	punching punching
+	met       chan struct{} // an agent may be a relay
+	punching  punching
 
 	mu      sync.Mutex
 	service *relay.Relay
@@ -192,10 +194,7 @@ func (r *reach) follow(ctx context.Context, sub event.Subscription, changed chan
 					r.serve()
 				}
 			case event.EvtLocalAddressesUpdated:
-				select {
-				case changed <- struct{}{}:
-				default: // they are to be shown already
-				}
+				signal(changed)
 			}
 		case <-ctx.Done():
 			r.close()
@@ -207,6 +206,7 @@ func (r *reach) follow(ctx context.Context, sub event.Subscription, changed chan
 // proved notes that an agent with a valid credential has a connection. If it came in
 // directly at a public address of this machine, others can come the same way.
 func (r *reach) proved(c network.Conn) {
+	signal(r.met)
 	switch from := c.RemoteMultiaddr(); {
 	case !r.open || r.onlyRelay || c.Stat().Direction != network.DirInbound:
 	case isRelayed(from) || !manet.IsPublicAddr(from) || !r.hasPublic():
@@ -276,10 +276,9 @@ func (r *reach) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {
 // candidates sends the connected agents that relay, for as long as the library wants
 // relays. An agent that others reach needs none.
 func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
-	found := make(chan peer.AddrInfo)
+	found, t := make(chan peer.AddrInfo), time.NewTicker(relaySearch)
 	go func() {
 		defer close(found)
-		t := time.NewTicker(relaySearch)
 		defer t.Stop()
 		select {
 		case <-r.begun:
@@ -295,6 +294,7 @@ func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
 				}
 			}
 			select {
+			case <-r.met:
 			case <-t.C:
 			case <-ctx.Done():
 				return

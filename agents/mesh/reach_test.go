@@ -101,6 +101,17 @@ func TestClosedAgentsMeetThroughARelay(t *testing.T) {
 	}
 }
 
+// Whoever meets a relay has a place with it before the next look at who relays.
+func TestARelayIsUsedOnceItIsMet(t *testing.T) {
+	before := *mesh.RelaySearch
+	*mesh.RelaySearch = time.Hour
+	t.Cleanup(func() { *mesh.RelaySearch = before })
+	m := newMarket(t)
+	r := m.relaying("relay")
+	m.closed("site", r.Addresses(), nil)
+	r.reserves(1)
+}
+
 // A relay that dies, is full, or grants places that it does not keep leaves the other one.
 func TestTheOtherRelayServesWhenOneFails(t *testing.T) {
 	t.Run("it dies", func(t *testing.T) {

@@ -60,12 +60,7 @@ func (r *revocations) own() ([]byte, version) {
 }
 
 // tell notes that there is something to spread.
-func (r *revocations) tell() {
-	select {
-	case r.news <- struct{}{}:
-	default: // it is noted already
-	}
-}
+func (r *revocations) tell() { signal(r.news) }
 
 // run spreads changed lists, and looks for changes of this agent's files.
 func (r *revocations) run(ctx context.Context) {
