@@ -16,3 +16,12 @@ func Pause(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Signal notes in a channel of capacity 1 that something has happened. A note that has not been
+// taken yet stands for all.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -113,14 +113,6 @@ func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, ite
 	running.close()
 }
 
-// signal notes that something has happened. It needs no second note before the first is taken.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // isClosed reports whether a channel that carries no values is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {

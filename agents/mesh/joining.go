@@ -38,7 +38,7 @@ func (j *joining) joinBy(infos []peer.AddrInfo) {
 		j.ep.host.ConnManager().Protect(info.ID, "ramp-bootstrap")
 	}
 	j.ep.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
-		signal(j.anchors[c.RemotePeer()]) // nil unless it is an anchor
+		agents.Signal(j.anchors[c.RemotePeer()]) // nil unless it is an anchor
 	}})
 	for _, info := range infos {
 		j.ep.life.start(func(ctx context.Context) { j.anchor(ctx, info) })

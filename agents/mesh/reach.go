@@ -194,7 +194,7 @@ func (r *reach) follow(ctx context.Context, sub event.Subscription, changed chan
 					r.serve()
 				}
 			case event.EvtLocalAddressesUpdated:
-				signal(changed)
+				agents.Signal(changed)
 			}
 		case <-ctx.Done():
 			r.close()
@@ -206,7 +206,7 @@ func (r *reach) follow(ctx context.Context, sub event.Subscription, changed chan
 // proved notes that an agent with a valid credential has a connection. If it came in
 // directly at a public address of this machine, others can come the same way.
 func (r *reach) proved(c network.Conn) {
-	signal(r.met)
+	agents.Signal(r.met)
 	switch from := c.RemoteMultiaddr(); {
 	case !r.open || r.onlyRelay || c.Stat().Direction != network.DirInbound:
 	case isRelayed(from) || !manet.IsPublicAddr(from) || !r.hasPublic():

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 
+	"ramp/agents"
 	"ramp/agents/framing"
 )
 
@@ -60,7 +61,7 @@ func (r *revocations) own() ([]byte, version) {
 }
 
 // tell notes that there is something to spread.
-func (r *revocations) tell() { signal(r.news) }
+func (r *revocations) tell() { agents.Signal(r.news) }
 
 // run spreads changed lists, and looks for changes of this agent's files.
 func (r *revocations) run(ctx context.Context) {

@@ -184,10 +184,7 @@ func (l *live) flush() {
 			put(p.told, kind)
 		}
 		clear(p.noted)
-		select {
-		case p.signal <- struct{}{}:
-		default: // it will see these kinds too
-		}
+		agents.Signal(p.signal)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/sim/wan"
 	"ramp/protocol"
 )
@@ -183,12 +184,7 @@ func (a *agent) fill(full bool) bool {
 }
 
 // revive starts the process now, if it is down.
-func (a *agent) revive() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
+func (a *agent) revive() { agents.Signal(a.wake) }
 
 // leave ends the process with SIGTERM, or with SIGKILL if it does not end in time.
 func (a *agent) leave(kept <-chan struct{}) {
