@@ -47,6 +47,7 @@ type composed struct {
 	doc     rfql.Document
 	options message.Options
 	faults  []string
+	ignored []string // what nobody reads in a document
 }
 
 func (s *Server) read(form url.Values) (c composed) {
@@ -65,7 +66,10 @@ func (s *Server) read(form url.Values) (c composed) {
 		}
 	}
 	if text := form.Get("document"); strings.TrimSpace(text) != "" {
-		draft, _, err := rfql.Read([]byte(text))
+		draft, found, err := rfql.Read([]byte(text))
+		for _, f := range found.Of(rfql.Notice) {
+			c.ignored = append(c.ignored, words.Sentence(f.Error()))
+		}
 		if err == nil {
 			c.doc, err = rfql.Check(draft, now.Add(buyingTime))
 			c.options.Objective = cmp.Or(draft.Objective, objective)
@@ -180,7 +184,7 @@ func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error
 		}
 		return v, nil
 	}
-	v.Blocks = []block{{Note: &note{Kind: "good", Text: requestWords(c.doc)}}}
+	v.Blocks = []block{{Note: &note{Kind: "good", Text: requestWords(c.doc), Help: strings.Join(c.ignored, " ")}}}
 	return v, nil
 }
 

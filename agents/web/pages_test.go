@@ -175,7 +175,10 @@ func fieldsOf(page string) url.Values {
 	return form
 }
 
-// Faults are told in the words of the page.
+const misspelt = `<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ" xmlns:ramp="urn:ramp:rfql:2"
+ ramp:optimise="time"><Request><EndDate>2199-11-29</EndDate><EndTime>12:41:30Z</EndTime><WallTime>60</WallTime><Cores><TotalCores>1</TotalCores></Cores></Request></RequestForQuotation>`
+
+// Faults are told in the words of the page, and what is ignored.
 func TestFaultsAreShownWhileTyping(t *testing.T) {
 	s := serve(t, control.User, plainText).login()
 	for name, c := range map[string]struct {
@@ -191,6 +194,7 @@ func TestFaultsAreShownWhileTyping(t *testing.T) {
 		"a negative cost": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},
 		"good":            {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"12h"}, "max-price": {"2"}}, "4 cores for 1 h 00 min, at most 8.00 credits"},
 		"a bad document":  {url.Values{"document": {"<rfq"}}, "Document: "},
+		"a misspelt term": {url.Values{"document": {misspelt}}, "RequestForQuotation: found attribute optimise of "},
 	} {
 		r := s.request("POST", "/compose/check", c.form)
 		r.Header.Set("HX-Request", "true")
