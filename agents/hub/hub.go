@@ -36,13 +36,13 @@ func (h *Hub[T]) Publish(id string, v T, over bool) {
 	list := append([]*Follower[T](nil), h.followers[id]...)
 	h.mu.Unlock()
 	for _, f := range list {
-		f.put(v)
+		f.put(func() { f.latest = &v })
 	}
 }
 
-func (f *Follower[T]) put(p T) {
+func (f *Follower[T]) put(change func()) {
 	f.mu.Lock()
-	f.latest = &p
+	change()
 	f.mu.Unlock()
 	select {
 	case f.signal <- struct{}{}:
@@ -57,13 +57,7 @@ func (h *Hub[T]) Fail(err error) {
 	clear(h.latest)
 	for _, list := range h.followers {
 		for _, f := range list {
-			f.mu.Lock()
-			f.err = err
-			f.mu.Unlock()
-			select {
-			case f.signal <- struct{}{}:
-			default: // signalled already
-			}
+			f.put(func() { f.err = err })
 		}
 	}
 }
