@@ -200,9 +200,7 @@ func (s *englishSite) Receive(now time.Time, m protocol.Message) protocol.Output
 	return out.Join(s.work(now))
 }
 
-func (s *englishSite) Wake(now time.Time) protocol.Output {
-	return s.site.Wake(now).Join(s.work(now))
-}
+func (s *englishSite) Wake(now time.Time) protocol.Output { return s.site.Wake(now).Join(s.work(now)) }
 
 func (s *englishSite) work(now time.Time) (out protocol.Output) {
 	for len(s.staged)+len(s.begun) > 0 {

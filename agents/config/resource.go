@@ -350,9 +350,7 @@ func Distinct(paths []string) error {
 	return nil
 }
 
-func DriverNames() string {
-	return strings.Join(slices.Sorted(maps.Keys(Drivers)), " or ")
-}
+func DriverNames() string { return strings.Join(slices.Sorted(maps.Keys(Drivers)), " or ") }
 
 // LogHint helps with a workload log that cannot be read.
 func LogHint(err error) string {

@@ -6,9 +6,7 @@ import (
 )
 
 // Local calls a handler in this process.
-func Local(h http.Handler) *Client {
-	return &Client{client: &http.Client{Transport: inProcess{h}}}
-}
+func Local(h http.Handler) *Client { return &Client{client: &http.Client{Transport: inProcess{h}}} }
 
 // inProcess answers requests by a handler, streaming.
 type inProcess struct{ handler http.Handler }

@@ -13,9 +13,7 @@ import (
 )
 
 // Class is the class of a machine's size: the logarithm of its cores to base 4.
-func Class(cores int) int {
-	return min((bits.Len64(uint64(max(cores, 1)))-1)/2, message.MaxClass)
-}
+func Class(cores int) int { return min((bits.Len64(uint64(max(cores, 1)))-1)/2, message.MaxClass) }
 
 // Bits is by how many bits of the fingerprint a class with so many records is split.
 func Bits(count int) int {

@@ -56,9 +56,7 @@ func (e *endpoint) serve(id libp2pprotocol.ID, handle func(s network.Stream) err
 
 func (e *endpoint) addresses() []ma.Multiaddr { return mostUseful(e.host.Addrs()) }
 
-func (e *endpoint) card() card {
-	return card{chain: e.cfg.Credential.ChainDER(), addrs: e.addresses()}
-}
+func (e *endpoint) card() card { return card{chain: e.cfg.Credential.ChainDER(), addrs: e.addresses()} }
 
 // connected lists the contacts with an open connection that match a condition.
 func (e *endpoint) connected(match func(c *contact) bool) (all []*contact) {

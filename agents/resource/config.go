@@ -98,9 +98,7 @@ func (c Config) filled() Config {
 	return c
 }
 
-func fill[T int | int64 | time.Duration](field *T, value T) {
-	*field = cmp.Or(*field, value)
-}
+func fill[T int | int64 | time.Duration](field *T, value T) { *field = cmp.Or(*field, value) }
 
 // Validate names the wrong field and the allowed values.
 func (c Config) Validate() error {

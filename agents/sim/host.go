@@ -386,6 +386,4 @@ func (h *Host) open(p *packet) (protocol.Message, error) {
 var _ agents.Store = (*Disk)(nil)
 
 // seal encodes and signs a message for the network.
-func (h *Host) seal(m protocol.Message) ([]byte, error) {
-	return codec.Seal(h.Credential, m, h.Now())
-}
+func (h *Host) seal(m protocol.Message) ([]byte, error) { return codec.Seal(h.Credential, m, h.Now()) }

@@ -136,9 +136,7 @@ func (r *usage) verdictRefused(f *following, m protocol.Message, body message.Re
 // verdictPrefix begins the reply-with of a verdict; the unit and the verdict follow.
 const verdictPrefix = "verdict-"
 
-func verdictTag(u Unit) string {
-	return verdictPrefix + strconv.Itoa(u.Unit) + "-" + string(u.Word)
-}
+func verdictTag(u Unit) string { return verdictPrefix + strconv.Itoa(u.Unit) + "-" + string(u.Word) }
 
 // verdict is a unit's signed verdict on its way to the bank; false: it cannot be
 // signed now, and silence agrees.

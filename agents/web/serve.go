@@ -24,9 +24,7 @@ const (
 )
 
 // CommandOf is the command that makes a link to the pages of an agent.
-func CommandOf(kind, dir string) string {
-	return "ramp " + kind + " web --dir " + words.ShellWord(dir)
-}
+func CommandOf(kind, dir string) string { return "ramp " + kind + " web --dir " + words.ShellWord(dir) }
 
 // NewHTTPServer bounds what a browser, or anybody else, may cost.
 func NewHTTPServer(pages http.Handler) *http.Server {

@@ -56,9 +56,7 @@ func numeric(cell string) bool {
 }
 
 // isWord reports whether s is a word, longer than a month or a unit.
-func isWord(s string) bool {
-	return len(s) > 3 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
-}
+func isWord(s string) bool { return len(s) > 3 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // listLines lists the rows of a table below each other, each cell beside its heading; empty
 // cells are left out.

@@ -18,9 +18,7 @@ type change struct {
 	recs  []protocol.Record
 }
 
-func (bk *books) change() *change {
-	return &change{books: bk, recs: make([]protocol.Record, 0, 8)}
-}
+func (bk *books) change() *change { return &change{books: bk, recs: make([]protocol.Record, 0, 8)} }
 
 func (c *change) put(table, key string, value []byte) {
 	c.recs = append(c.recs, protocol.Record{Table: table, Key: key, Value: value})

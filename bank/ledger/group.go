@@ -25,9 +25,7 @@ const (
 	PaysGroup         Pays = 3
 )
 
-func (p Pays) String() string {
-	return nameOf("pays", byte(p), "", "user-then-group", "user", "group")
-}
+func (p Pays) String() string { return nameOf("pays", byte(p), "", "user-then-group", "user", "group") }
 
 // Group is a cluster group (000): its users share the earnings of its clusters, and
 // may spend the group's money. A user or a cluster belongs to one group.

@@ -33,9 +33,7 @@ func (l *Ledger) LastEntry() uint64 { return l.books.state.Entry }
 
 // Sum is the sum of all balances per currency, issuer included: zero, if the
 // ledger is right. It is kept as legs are carried out, each by itself.
-func (l *Ledger) Sum() map[string]protocol.Credits {
-	return maps.Clone(l.books.sums)
-}
+func (l *Ledger) Sum() map[string]protocol.Credits { return maps.Clone(l.books.sums) }
 
 // Sizes are the numbers of things in memory, and their bounds.
 func (l *Ledger) Sizes() []protocol.Size {

@@ -108,9 +108,7 @@ const (
 	StandingClosed Standing = 2 // cannot be undone
 )
 
-func (s Standing) String() string {
-	return nameOf("standing", byte(s), "open", "frozen", "closed")
-}
+func (s Standing) String() string { return nameOf("standing", byte(s), "open", "frozen", "closed") }
 
 func (a *account) standing() Standing {
 	switch {

@@ -93,9 +93,7 @@ func decodeAccount(value []byte) (name string, opened int64, lines map[string]ui
 	return name, opened, lines, d.DoneWith("account")
 }
 
-func (n *line) encode() []byte {
-	return row.New(row.Version, 80).Agent(n.account).String(n.currency)
-}
+func (n *line) encode() []byte { return row.New(row.Version, 80).Agent(n.account).String(n.currency) }
 
 // DecodeLine reads a record of TableLines: whose balance in which currency a line is.
 func DecodeLine(value []byte) (protocol.AgentID, string, error) {

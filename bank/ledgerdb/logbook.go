@@ -173,9 +173,7 @@ func (l *logbook) next(tx *boltfile.Tx, now time.Time) (contract.Head, error) {
 }
 
 // due reports whether a head should be signed with an append.
-func (l *logbook) due(now time.Time) bool {
-	return l.unsigned() && now.Sub(l.signed) >= headGap
-}
+func (l *logbook) due(now time.Time) bool { return l.unsigned() && now.Sub(l.signed) >= headGap }
 
 // unsigned reports whether there are entries without a head.
 func (l *logbook) unsigned() bool {

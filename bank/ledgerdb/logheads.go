@@ -26,9 +26,7 @@ func (db *DB) SignHeads(sign Sign) {
 
 // SealHead signs a head if there are entries without one. The owner of the ledger calls
 // it at least each second.
-func (db *DB) SealHead(now time.Time) error {
-	return db.seal(now, (*logbook).unsigned)
-}
+func (db *DB) SealHead(now time.Time) error { return db.seal(now, (*logbook).unsigned) }
 
 // freshHead signs a head if the last one has fewer entries, or is too old for a proof.
 func (db *DB) freshHead(now time.Time) error {

@@ -28,9 +28,7 @@ func (v Value) Byte(b byte) Value { return append(v, b) }
 func (v Value) Octets(b []byte) Value { return append(v, b...) }
 
 // String appends a text and its length.
-func (v Value) String(s string) Value {
-	return append(binary.AppendUvarint(v, uint64(len(s))), s...)
-}
+func (v Value) String(s string) Value { return append(binary.AppendUvarint(v, uint64(len(s))), s...) }
 
 // Agent appends an agent's ID.
 func (v Value) Agent(id protocol.AgentID) Value { return v.String(string(id)) }

@@ -92,9 +92,7 @@ func (o *object) addUser(user map[string]string) {
 	}
 }
 
-func (o *object) done() ([]byte, error) {
-	return append(append([]byte{'{'}, o.b...), '}'), o.err
-}
+func (o *object) done() ([]byte, error) { return append(append([]byte{'{'}, o.b...), '}'), o.err }
 
 // encode is json.Marshal without the escapes for HTML, which make XML unreadable.
 func encode(v any) ([]byte, error) {

@@ -122,9 +122,7 @@ func (p *parser) content() (Content, error) {
 }
 
 // trim removes the same characters from both ends as Java's String.trim.
-func trim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-}
+func trim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
 
 func (p *parser) replyBy(m *Message) error {
 	p.space()

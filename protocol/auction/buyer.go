@@ -212,9 +212,7 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 // gossips reports whether there are too many sellers to call one by one.
 func (b *Buyer) gossips() bool { return !b.cfg.Shortlist && len(b.cfg.Sellers) > b.cfg.callAtMost() }
 
-func (c BuyerConfig) callAtMost() int {
-	return cmp.Or(max(c.CallAtMost, 0), protocol.MaxGossipless)
-}
+func (c BuyerConfig) callAtMost() int { return cmp.Or(max(c.CallAtMost, 0), protocol.MaxGossipless) }
 
 // usualRounds returns the number of rounds, if it is fixed. An auction with a budget
 // and without a shortlist has one more: its first finds idle machines, which price bands do not show. It takes

@@ -34,13 +34,9 @@ func solveSingle(p *Problem) Solution {
 }
 
 // eligible reports whether b is valid and within MaxFinish.
-func (p *Problem) eligible(b *Bid) bool {
-	return b.Validate(p.Units) == nil && p.inTime(b)
-}
+func (p *Problem) eligible(b *Bid) bool { return b.Validate(p.Units) == nil && p.inTime(b) }
 
-func (p *Problem) inTime(b *Bid) bool {
-	return p.MaxFinish.IsZero() || !finish(b).After(p.MaxFinish)
-}
+func (p *Problem) inTime(b *Bid) bool { return p.MaxFinish.IsZero() || !finish(b).After(p.MaxFinish) }
 
 // fitsAlone reports whether a bid of one item fits into its seller's capacity.
 func fitsAlone(b *Bid, capacity []protocol.Span) bool {

@@ -100,9 +100,7 @@ func (w *writer) attribute(id objectID, value func()) {
 }
 
 // algorithm writes an AlgorithmIdentifier without parameters.
-func (w *writer) algorithm(id objectID) {
-	w.value(tagSequence, func() { w.object(id) })
-}
+func (w *writer) algorithm(id objectID) { w.value(tagSequence, func() { w.object(id) }) }
 
 func (w *writer) signedData(members func()) {
 	w.value(tagSequence, func() {

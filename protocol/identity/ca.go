@@ -199,9 +199,7 @@ func (ca *CA) Revoke(previous []byte, serials []*big.Int, now time.Time) ([]byte
 
 // Issued reports whether this authority itself has signed a certificate; its lists can
 // revoke no others.
-func (ca *CA) Issued(cert *x509.Certificate) bool {
-	return cert.CheckSignatureFrom(ca.chain[0]) == nil
-}
+func (ca *CA) Issued(cert *x509.Certificate) bool { return cert.CheckSignatureFrom(ca.chain[0]) == nil }
 
 // addRevoked keeps the first time at which a serial was revoked.
 func addRevoked(entries []x509.RevocationListEntry, serial *big.Int, now time.Time) []x509.RevocationListEntry {

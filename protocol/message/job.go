@@ -36,9 +36,7 @@ const (
 )
 
 // Known reports whether s is one of the signals.
-func (s JobSignal) Known() bool {
-	return s == SignalSuspend || s == SignalResume || s == SignalKill
-}
+func (s JobSignal) Known() bool { return s == SignalSuspend || s == SignalResume || s == SignalKill }
 
 // Signal asks for an operation on a job (local, request). The answer is JobChanged or JobRefused.
 type Signal struct {

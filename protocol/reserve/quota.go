@@ -217,9 +217,7 @@ func (q *quota) charge(t *turn, c *claim) {
 
 // returned charges a buyer for a unit that it has cancelled, as if it had held it since the
 // vote. The time that its purchase had made up for counts again.
-func (q *quota) returned(t *turn, c *claim) {
-	q.owe(t, c, t.now.Sub(c.since)+protocol.DefaultHold)
-}
+func (q *quota) returned(t *turn, c *claim) { q.owe(t, c, t.now.Sub(c.since)+protocol.DefaultHold) }
 
 func (q *quota) owe(t *turn, c *claim, held time.Duration) {
 	most := maxDebt * min(q.cfg.BuyerCoreSeconds, maxCoreSeconds/maxDebt)

@@ -244,9 +244,7 @@ func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-func (c *cores) look() error {
-	return c.locked(func(*[]claim) (bool, error) { return false, nil })
-}
+func (c *cores) look() error { return c.locked(func(*[]claim) (bool, error) { return false, nil }) }
 
 // State lists every claim on the machine; those of other agents are not Mine. Late jobs run.
 func (c *cores) State(now time.Time) (message.QueueChanged, error) {

@@ -83,9 +83,7 @@ func (p plan) clear(uid int) bool {
 	return true
 }
 
-func killUID(uid int) error {
-	return killAll(func(pid int) bool { return uidOf(pid) == uid })
-}
+func killUID(uid int) error { return killAll(func(pid int) bool { return uidOf(pid) == uid }) }
 
 // uidOf is the real uid of a process, or -1.
 func uidOf(pid int) int {

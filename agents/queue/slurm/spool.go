@@ -122,9 +122,7 @@ func (s spool) orders() ([]byte, bool, error) {
 }
 
 // line formats an order about a job. Names contain no space, and directories no newline.
-func line(verb, name string, job message.Job) string {
-	return verb + " " + name + " " + job.Dir + "\n"
-}
+func line(verb, name string, job message.Job) string { return verb + " " + name + " " + job.Dir + "\n" }
 
 // has reports whether an order was given, as a whole line.
 func has(orders []byte, line string) bool {

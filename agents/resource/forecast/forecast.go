@@ -17,9 +17,7 @@ func Cluster(cores int) int {
 }
 
 // ClusterName names the cores of a class, for people.
-func ClusterName(cluster int) string {
-	return [Clusters]string{"1-4", "5-16", "17-64", "65+"}[cluster]
-}
+func ClusterName(cluster int) string { return [Clusters]string{"1-4", "5-16", "17-64", "65+"}[cluster] }
 
 // Bound is an upper bound in seconds. It is Known after enough observations.
 type Bound struct {

@@ -70,9 +70,7 @@ func LoadLogs(dir string) (*Logs, error) {
 
 // Place is the real log of resource i, empty for a synthetic one, and the second of the
 // log at which the market starts.
-func (l *Logs) Place(i int) (path string, base int64) {
-	return l.machines[i].path, l.machines[i].base
-}
+func (l *Logs) Place(i int) (path string, base int64) { return l.machines[i].path, l.machines[i].base }
 
 // open reads the real log of a machine. The source has no replay if the log is missing.
 func (l *Logs) open(dir, machine string) (source, error) {

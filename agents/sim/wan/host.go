@@ -158,6 +158,4 @@ func set(socket int, name string, what uint, value func(*unix.Ifreq) error) erro
 
 // Namespace is a path of the host's network namespace, for nsenter --net=PATH, valid while
 // the WAN is open.
-func (h *Host) Namespace() string {
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), h.ns.Fd())
-}
+func (h *Host) Namespace() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), h.ns.Fd()) }

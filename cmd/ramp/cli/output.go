@@ -126,9 +126,7 @@ func WantsJSON(c *cobra.Command) bool {
 }
 
 // PrintJSON writes v as one indented JSON value.
-func PrintJSON(w io.Writer, v any) error {
-	return words.PrintJSON(w, v, "  ")
-}
+func PrintJSON(w io.Writer, v any) error { return words.PrintJSON(w, v, "  ") }
 
 // WarnTime is how long a command that is done waits for answers on which it may warn.
 const WarnTime = 2 * time.Second

@@ -114,9 +114,7 @@ func (p *pendingBuy) mention(c *cobra.Command, got message.Purchase) {
 
 // notes reports whether the order needs a note. One with an ID is bought only once anyway, --again
 // means another purchase, a quote buys nothing, and nothing else is recognised without a session.
-func (o buyFlags) notes() bool {
-	return o.id == "" && !o.again && !o.quote && control.Session() != ""
-}
+func (o buyFlags) notes() bool { return o.id == "" && !o.again && !o.quote && control.Session() != "" }
 
 // noted identifies the order: it is equal for equal commands in one session.
 func (o buyFlags) noted(text string) string {
