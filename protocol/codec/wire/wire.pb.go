@@ -2449,11 +2449,11 @@ type Properties struct {
 	Os            string                 `protobuf:"bytes,1,opt,name=os,proto3" json:"os,omitempty"`
 	OsVersion     string                 `protobuf:"bytes,2,opt,name=os_version,json=osVersion,proto3" json:"os_version,omitempty"`
 	Arch          string                 `protobuf:"bytes,3,opt,name=arch,proto3" json:"arch,omitempty"`
-	CpuSpeed      int64                  `protobuf:"varint,4,opt,name=cpu_speed,json=cpuSpeed,proto3" json:"cpu_speed,omitempty"`
-	Bandwidth     int64                  `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
-	RamPerCore    int64                  `protobuf:"varint,6,opt,name=ram_per_core,json=ramPerCore,proto3" json:"ram_per_core,omitempty"`
-	TotalDisk     int64                  `protobuf:"varint,7,opt,name=total_disk,json=totalDisk,proto3" json:"total_disk,omitempty"`
-	NodeDisk      int64                  `protobuf:"varint,8,opt,name=node_disk,json=nodeDisk,proto3" json:"node_disk,omitempty"`
+	CpuSpeed      int64                  `protobuf:"varint,4,opt,name=cpu_speed,json=cpuSpeed,proto3" json:"cpu_speed,omitempty"`         // MHz
+	Bandwidth     int64                  `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`                       // Mbit/s between nodes
+	RamPerCore    int64                  `protobuf:"varint,6,opt,name=ram_per_core,json=ramPerCore,proto3" json:"ram_per_core,omitempty"` // MB
+	TotalDisk     int64                  `protobuf:"varint,7,opt,name=total_disk,json=totalDisk,proto3" json:"total_disk,omitempty"`      // GB
+	NodeDisk      int64                  `protobuf:"varint,8,opt,name=node_disk,json=nodeDisk,proto3" json:"node_disk,omitempty"`         // GB
 	Cores         int64                  `protobuf:"varint,9,opt,name=cores,proto3" json:"cores,omitempty"`
 	NodeCores     int64                  `protobuf:"varint,10,opt,name=node_cores,json=nodeCores,proto3" json:"node_cores,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2825,13 +2825,13 @@ type CallForProposals struct {
 	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
 	Document      []byte                 `protobuf:"bytes,2,opt,name=document,proto3" json:"document,omitempty"`
 	Ceilings      []*Ceiling             `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
-	Bundles       []*BundleCeiling       `protobuf:"bytes,4,rep,name=bundles,proto3" json:"bundles,omitempty"`
+	Bundles       []*BundleCeiling       `protobuf:"bytes,4,rep,name=bundles,proto3" json:"bundles,omitempty"` // lowest costs so far of several units together
 	Objective     int64                  `protobuf:"varint,5,opt,name=objective,proto3" json:"objective,omitempty"`
 	Terms         []*Terms               `protobuf:"bytes,6,rep,name=terms,proto3" json:"terms,omitempty"`
 	Modes         []string               `protobuf:"bytes,7,rep,name=modes,proto3" json:"modes,omitempty"`
-	Best          bool                   `protobuf:"varint,8,opt,name=best,proto3" json:"best,omitempty"`
-	Budget        int64                  `protobuf:"varint,9,opt,name=budget,proto3" json:"budget,omitempty"`
-	Among         int64                  `protobuf:"varint,10,opt,name=among,proto3" json:"among,omitempty"`
+	Best          bool                   `protobuf:"varint,8,opt,name=best,proto3" json:"best,omitempty"`     // ceilings and deadline are lifted
+	Budget        int64                  `protobuf:"varint,9,opt,name=budget,proto3" json:"budget,omitempty"` // answers wanted, by lot; 0: all are to answer
+	Among         int64                  `protobuf:"varint,10,opt,name=among,proto3" json:"among,omitempty"`  // sellers that could make an offer
 	Launch        *Intent                `protobuf:"bytes,11,opt,name=launch,proto3" json:"launch,omitempty"`
 	Start         int64                  `protobuf:"fixed64,12,opt,name=start,proto3" json:"start,omitempty"` // of every unit, or later; 0: any
 	unknownFields protoimpl.UnknownFields
@@ -3072,7 +3072,7 @@ type Item struct {
 	Cores         int64                  `protobuf:"varint,4,opt,name=cores,proto3" json:"cores,omitempty"`
 	Price         int64                  `protobuf:"varint,5,opt,name=price,proto3" json:"price,omitempty"`
 	Cost          int64                  `protobuf:"varint,6,opt,name=cost,proto3" json:"cost,omitempty"`
-	Least         int64                  `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
+	Least         int64                  `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"` // metered: due even if the cores stay idle
 	Nodes         int64                  `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"` // whole ones; 0: any cores
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3168,11 +3168,11 @@ type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Items         []*Item                `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	Cost          int64                  `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost          int64                  `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"` // of all items; at most their sum
 	ValidUntil    int64                  `protobuf:"fixed64,4,opt,name=valid_until,json=validUntil,proto3" json:"valid_until,omitempty"`
-	Group         string                 `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
-	Voucher       bool                   `protobuf:"varint,6,opt,name=voucher,proto3" json:"voucher,omitempty"`
-	Queued        int64                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"` // millionths, plus one; 0: unknown
+	Group         string                 `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`      // at most one offer of a group can be bought
+	Voucher       bool                   `protobuf:"varint,6,opt,name=voucher,proto3" json:"voucher,omitempty"` // the seller wants the bank's hold before it reserves
+	Queued        int64                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"`   // millionths, plus one; 0: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
