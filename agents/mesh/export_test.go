@@ -12,7 +12,7 @@ import (
 
 // What the tests of package mesh_test see of the inside.
 const (
-	ReplayWindow, StrangersNamed, MaxPresence               = replayWindow, strangersNamed, maxPresence
+	ReplayWindow, StrangersNamed, StrangersLog, MaxPresence = replayWindow, strangersNamed, strangersLog, maxPresence
 	StreamsPerPeer, StreamsPerKind                          = streamsPerPeer, streamsPerKind
 	ProtocolACL, ProtocolPresence, ProtocolClock            = protocolACL, protocolPresence, protocolClock
 	ProtocolEnrolment, ProtocolIntroductions, ProtocolFiles = protocolEnrolment, protocolIntroductions, protocolFiles

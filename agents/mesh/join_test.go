@@ -143,8 +143,8 @@ func TestAnAgentJoinsWhenItsOnlyAddressComesUpLater(t *testing.T) {
 	m := newMarket(t)
 	inbox := make(chan protocol.Message, 1024)
 	cfg := m.config("bank", inbox)
+	cfg.Listen = kept(t)
 	bank := m.listen(cfg, inbox)
-	cfg.Listen = []string{bank.Known0()}
 	addrs := bank.Addresses()
 	if err := bank.Close(); err != nil {
 		t.Fatal(err)
@@ -191,8 +191,9 @@ func TestAnAgentMayBeItsOwnBootstrap(t *testing.T) {
 	m := newMarket(t)
 	inbox := make(chan protocol.Message, 1024)
 	cfg := m.config("bank", inbox)
+	cfg.Listen = kept(t)
 	bank := m.listen(cfg, inbox)
-	cfg.Listen, cfg.Bootstrap = []string{bank.Known0()}, bank.Addresses()
+	cfg.Bootstrap = bank.Addresses()
 	if err := bank.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -42,9 +42,9 @@ func TestOthersFindEachOtherAfterTheFounderHasLeft(t *testing.T) {
 		inbox := make(chan protocol.Message, 1024)
 		cfg := m.config(fmt.Sprint("agent", i), inbox)
 		cfg.Bootstrap, cfg.Peers = founder.Addresses(), &memory{list: []string{"nonsense", "/ip4/127.0.0.1/tcp/1"}}
+		cfg.Listen = kept(t)
 		configs, inboxes = append(configs, cfg), append(inboxes, inbox)
 		all = append(all, start(i))
-		configs[i].Listen = []string{all[i].Known0()}
 	}
 	for _, a := range all {
 		for _, b := range all {

@@ -109,8 +109,8 @@ func TestAnAgentThatRestartsAtItsAddressIsReachedAgain(t *testing.T) {
 	m := newMarket(t)
 	inbox := make(chan protocol.Message, 1024)
 	cfg := m.config("bank", inbox)
+	cfg.Listen = kept(t)
 	bank := m.listen(cfg, inbox)
-	cfg.Listen = []string{bank.Known0()}
 	user := m.joined("user", bank)
 	user.awaitKnown(bank.Self())
 	user.Send(query(1, bank.Self()))
@@ -131,8 +131,8 @@ func TestAfterALostStreamMessagesArriveOverANewOne(t *testing.T) {
 	m := newMarket(t)
 	inbox := make(chan protocol.Message, 1024)
 	cfg := m.config("bank", inbox)
+	cfg.Listen = kept(t)
 	bank := m.listen(cfg, inbox)
-	cfg.Listen = []string{bank.Known0()}
 	user := m.start("user", func(c *mesh.Config) { c.Bootstrap = bank.Addresses() })
 	user.awaitKnown(bank.Self())
 	user.Send(query(1, bank.Self()))

@@ -20,12 +20,18 @@ import (
 // relaying starts an agent that announces where it listens, so that it relays.
 func (m *market) relaying(name string) *agent {
 	m.t.Helper()
+	at := kept(m.t)
+	return m.start(name, func(c *mesh.Config) { c.Listen, c.Announce = at, at })
+}
+
+// kept is an address that nobody else takes while its agent is down.
+func kept(t testing.TB) []string {
+	t.Helper()
 	port, err := porttest.Free()
 	if err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
-	at := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)
-	return m.start(name, func(c *mesh.Config) { c.Listen, c.Announce = []string{at}, []string{at} })
+	return []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)}
 }
 
 // closed starts an agent that only relays reach: it announces no address of its own.

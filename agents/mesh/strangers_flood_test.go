@@ -169,8 +169,16 @@ func TestStrangersHaveFewPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range mesh.MaxStrangers + 8 {
-		_ = nobody(t).Connect(t.Context(), *info) // the last ones may be kept out
+	all := make([]host.Host, mesh.MaxStrangers+8)
+	for i := range all {
+		all[i] = nobody(t)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var siege sync.WaitGroup
+	defer siege.Wait()
+	defer stop()
+	for _, h := range all { // at once, since each keeps its place for a time only
+		siege.Go(func() { _ = h.Connect(ctx, *info) }) // the last ones may be kept out
 	}
 	eventually(t, "the places are taken", func() bool { return mesh.Strangers(victim.Mesh) >= mesh.MaxStrangers })
 	if n := mesh.Strangers(victim.Mesh); n > mesh.MaxStrangers {
