@@ -26,7 +26,7 @@ var notPlayed = map[string]string{
 }
 
 // pageTime bounds all commands of a page; only a fault reaches it.
-const pageTime = 5 * time.Minute
+const pageTime = 15 * time.Minute
 
 // The commands of README are played exactly as they are printed, one block after
 // the other, in a new directory.
