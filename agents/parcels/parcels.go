@@ -84,17 +84,31 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 		keepFor(dir, time.Now()) // one file may take more than an hour
 		return in, nil
 	}
-	if err := root.MkdirAll(path.Dir(q.Path), 0o700); err != nil {
+	if in.Source, err = filepath.Abs(filepath.Join(dir, filepath.FromSlash(q.Path))); err == nil { // it is opened after a restart too
+		in.File, err = put(root, half, in.Source, q.Path)
+	}
+	if err != nil {
 		return in, unwritten(err)
 	}
-	if err := root.Rename(half, q.Path); err != nil {
-		return in, unwritten(err)
+	return in, nil
+}
+
+// put moves a whole upload to its path. It never replaces a file: the same form may have been sent
+// before, and its order may need that one.
+func put(root *os.Root, half, source, name string) (protocol.StagedFile, error) {
+	sent, err := stage.Describe(filepath.Join(root.Name(), half), name)
+	if err != nil {
+		return sent, err
 	}
-	if in.Source, err = filepath.Abs(filepath.Join(dir, filepath.FromSlash(q.Path))); err != nil { // it is opened after a restart too
-		return in, unwritten(err)
+	switch there, err := stage.Describe(source, name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return sent, errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.Rename(half, name))
+	case err == nil && there != sent:
+		err = exit.Fail(exit.Usage, "open 'New request' again", "this form was sent before with another %s", name)
+		fallthrough
+	default:
+		return sent, errors.Join(err, root.Remove(half))
 	}
-	in.File, err = stage.Describe(in.Source, q.Path)
-	return in, err
 }
 
 // room refuses what would not fit beside all other parcels.

@@ -51,6 +51,35 @@ func TestPiecesBecomeAFile(t *testing.T) {
 	}
 }
 
+// A form that is sent again changes no file, whether the first order is paid or not.
+func TestAFileIsNeverReplaced(t *testing.T) {
+	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Needed: nobody}
+	take := func(part, data string, last bool) (message.RunInput, error) {
+		return s.Take(ctx, control.UploadCall{ID: "p1", Path: "in/x", Part: part, Data: []byte(data), Last: last})
+	}
+	const second, third = "ff112233445566778899aabbccddeeff", "ee112233445566778899aabbccddeeff"
+	if _, err := take(third, "on", false); err != nil { // interrupted
+		t.Fatal(err)
+	}
+	first, err := take(part, "one", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := take(second, "one", true); err != nil || again != first {
+		t.Errorf("the same again: %+v, %v; want %+v", again, err, first)
+	}
+	_, err = take(second, "two", true)
+	if code, _ := exit.Of(err); code != exit.Usage || !strings.Contains(err.Error(), "sent before with another in/x") {
+		t.Errorf("another: %v", err)
+	}
+	if b, err := os.ReadFile(first.Source); err != nil || string(b) != "one" {
+		t.Errorf("there is %q, %v", b, err)
+	}
+	if halves, _ := filepath.Glob(filepath.Join(s.Dir, "in-p1", ".ramp-*")); len(halves) != 1 {
+		t.Errorf("left: %q", halves)
+	}
+}
+
 func TestBadPiecesAreRefused(t *testing.T) {
 	for name, change := range map[string]func(q *control.UploadCall){
 		"an ID that is a path":    func(q *control.UploadCall) { q.ID = "../x" },
