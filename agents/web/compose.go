@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -207,9 +206,6 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	if err := c.err(); err != nil {
 		return view{}, err
 	}
-	if err := allowed(control.Buy.Call); err != nil {
-		return view{}, err
-	}
 	program, err := programOf(r.PostForm, nil)
 	if err != nil {
 		return view{}, err
@@ -219,9 +215,9 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, quoteTime)
 	defer cancel()
 	var p message.Purchase
-	err = control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+	err = follow(ctx, s.Server, control.Buy, q, func(l control.ProgressLine) bool {
 		p = l.Purchase
-		return nil
+		return l.Done
 	})
 	if ctx.Err() != nil && p.ID != "" {
 		err = nil // the rounds up to now are an answer too
@@ -275,9 +271,6 @@ func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
 // order begins a purchase, and answers when the agent has it in its journal, which is one
 // step later.
 func (s userPages) order(ctx context.Context, id string, doc rfql.Document, options message.Options, program *message.Program) (string, error) {
-	if err := allowed(control.Buy.Call); err != nil {
-		return "", err
-	}
 	if !validID(id) {
 		return "", exit.Fail(exit.Usage, "open 'New request' again", "the form has no ID")
 	}
@@ -286,16 +279,10 @@ func (s userPages) order(ctx context.Context, id string, doc rfql.Document, opti
 		name = cmp.Or(doc.Request(0).Name, name)
 	}
 	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Program: program, Resume: true, Named: true}
-	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
-		if _, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
-			return nil
-		}
-		return errSeen
+	return purchasePath(id), follow(ctx, s.Server, control.Buy, q, func(l control.ProgressLine) bool {
+		_, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id})
+		return err == nil || l.Done
 	})
-	if errors.Is(err, errSeen) {
-		err = nil
-	}
-	return purchasePath(id), err
 }
 
 // validID accepts the IDs that forms carry.

@@ -126,6 +126,8 @@ func (f *fake) mend(a any) {
 		v.Relaxations = append(v.Relaxations[:1:1], message.Relaxation{Price: 20 * protocol.Credit, Offers: 3, Change: f.text})
 	case *message.Run:
 		v.Federation = true // the walk has programs of purchases
+	case *control.ProgressLine:
+		v.Done, v.Error = true, ""
 	case *control.LogLine:
 		v.Data = []byte(f.text)
 	case *control.FilePiece:

@@ -3,12 +3,14 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/web"
@@ -160,6 +162,38 @@ func TestAFormSentTwiceIsOneOrder(t *testing.T) {
 	}
 	if q := user.agent.calls["/v1/buy"]; len(q) != 2 || !strings.Contains(q[0], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[1], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[0], `"confirm":true`) || !strings.Contains(q[0], `"named":true`) {
 		t.Errorf("bought by %q", q)
+	}
+}
+
+// A stream that ends before the purchase is there is an error, and leads to no page of it.
+func TestAnOrderThatIsLostIsAnError(t *testing.T) {
+	form := url.Values{"id": {"p0123456789abcdef"}, "document": {documentOf(time.Now())}}
+	for want, lines := range map[string][]control.ProgressLine{
+		"It cannot write its journal.":             {{Event: "lost", Error: "it cannot write its journal"}},
+		"The agent stopped before it had answered": {},
+	} {
+		mux := http.NewServeMux()
+		progress := func(send func(control.ProgressLine) error) error {
+			for _, l := range lines {
+				if err := send(l); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		control.Buy.Stream(mux, func(_ context.Context, _ control.BuyCall, send func(control.ProgressLine) error) error {
+			return progress(send)
+		})
+		control.Cancel.Stream(mux, func(_ context.Context, _ control.IDCall, send func(control.ProgressLine) error) error {
+			return progress(send)
+		})
+		s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
+		for _, path := range []string{"/buy", "/quote", "/cancel"} {
+			r := s.do(s.request("POST", path, form))
+			if b, _ := io.ReadAll(r.Body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(b), want) {
+				t.Errorf("%s: %d, %s; want %q", path, r.StatusCode, b, want)
+			}
+		}
 	}
 }
 

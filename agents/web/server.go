@@ -2,12 +2,14 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/exit"
 	"ramp/protocol"
 )
 
@@ -163,4 +165,29 @@ func tell[Q, A any](ctx context.Context, s *Server, call control.Endpoint[Q, A],
 		return err
 	}
 	return call.Ask(ctx, s.cfg.Client, q, nil)
+}
+
+// follow makes a call that answers the progress of a purchase, until seen has what it waits for. A stream
+// that ends sooner is an error.
+func follow[Q any](ctx context.Context, s *Server, call control.Endpoint[Q, control.ProgressLine], q Q, seen func(control.ProgressLine) bool) error {
+	if err := allowed(call.Call); err != nil {
+		return err
+	}
+	enough := errors.New("seen")
+	err := call.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+		switch {
+		case l.Error != "":
+			return errors.New(l.Error)
+		case seen(l):
+			return enough
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, enough):
+		return nil
+	case err == nil:
+		return exit.Fail(exit.Failed, "see 'Purchases' before you try again", "the agent stopped before it had answered")
+	}
+	return err
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -114,20 +113,10 @@ func (s userPages) approve(ctx context.Context, form url.Values) (string, error)
 	return purchasePath(q.ID), tell(ctx, s.Server, control.Approve, q)
 }
 
-// errSeen ends the following of a stream whose first value is enough.
-var errSeen = errors.New("seen")
-
 // cancel asks the sellers to take a purchase back. It goes on when the page has its first answer.
 func (s userPages) cancel(ctx context.Context, form url.Values) (string, error) {
-	if err := allowed(control.Cancel.Call); err != nil {
-		return "", err
-	}
 	q := control.IDCall{ID: form.Get("id")}
-	err := control.Cancel.Follow(ctx, s.cfg.Client, q, func(control.ProgressLine) error { return errSeen })
-	if errors.Is(err, errSeen) {
-		err = nil
-	}
-	return purchasePath(q.ID), err
+	return purchasePath(q.ID), follow(ctx, s.Server, control.Cancel, q, func(control.ProgressLine) bool { return true })
 }
 
 func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
