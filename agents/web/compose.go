@@ -45,6 +45,7 @@ var inputs = []struct {
 type composed struct {
 	doc     rfql.Document
 	options message.Options
+	moving  bool // its times were counted from now
 	faults  []string
 	ignored []string // what nobody reads in a document
 }
@@ -87,6 +88,7 @@ func (s *Server) read(form url.Values) (c composed) {
 		return c
 	}
 	c.doc, err = b.Document(now.Add(buyingTime), objective)
+	c.moving = b.Moving()
 	return c.fault("", err)
 }
 
@@ -257,7 +259,7 @@ func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
 		if err = c.err(); err == nil {
 			var program *message.Program
 			if program, err = programOf(form, inputs); err == nil {
-				next, err = s.order(ctx, form.Get("id"), c.doc, c.options, program)
+				next, err = s.order(ctx, form.Get("id"), c, program)
 			}
 		}
 	}
@@ -270,15 +272,15 @@ func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
 
 // order begins a purchase, and answers when the agent has it in its journal, which is one
 // step later.
-func (s userPages) order(ctx context.Context, id string, doc rfql.Document, options message.Options, program *message.Program) (string, error) {
+func (s userPages) order(ctx context.Context, id string, c composed, program *message.Program) (string, error) {
 	if !validID(id) {
 		return "", exit.Fail(exit.Usage, "open 'New request' again", "the form has no ID")
 	}
 	name := "request"
-	if doc.Len() > 0 {
-		name = cmp.Or(doc.Request(0).Name, name)
+	if c.doc.Len() > 0 {
+		name = cmp.Or(c.doc.Request(0).Name, name)
 	}
-	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Program: program, Resume: true, Named: true}
+	q := control.BuyCall{ID: id, Name: name, Document: string(c.doc.XML()), Options: c.options, Program: program, Moving: c.moving, Resume: true, Named: true}
 	return purchasePath(id), follow(ctx, s.Server, control.Buy, q, func(l control.ProgressLine) bool {
 		_, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id})
 		return err == nil || l.Done
@@ -310,7 +312,7 @@ func (s userPages) relax(ctx context.Context, form url.Values) (string, error) {
 		return "", err
 	}
 	o.Options.Confirm = true
-	return s.order(ctx, form.Get("next"), doc, o.Options, o.Program)
+	return s.order(ctx, form.Get("next"), composed{doc: doc, options: o.Options}, o.Program)
 }
 
 func relaxed(text string, r message.Relaxation, now time.Time) (doc rfql.Document, err error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/user"
 	"ramp/agents/web"
+	"ramp/protocol/message"
 )
 
 // pagesOf are the pages of each kind of agent.
@@ -160,7 +163,7 @@ func TestAFormSentTwiceIsOneOrder(t *testing.T) {
 			t.Fatalf("buy: %d: %s", r.StatusCode, b)
 		}
 	}
-	if q := user.agent.calls["/v1/buy"]; len(q) != 2 || !strings.Contains(q[0], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[1], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[0], `"confirm":true`) || !strings.Contains(q[0], `"named":true`) {
+	if q := user.agent.calls["/v1/buy"]; len(q) != 2 || !strings.Contains(q[0], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[1], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[0], `"confirm":true`) || !strings.Contains(q[0], `"named":true`) || !strings.Contains(q[1], `"moving":true`) {
 		t.Errorf("bought by %q", q)
 	}
 }
@@ -193,6 +196,23 @@ func TestAnOrderThatIsLostIsAnError(t *testing.T) {
 			if b, _ := io.ReadAll(r.Body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(b), want) {
 				t.Errorf("%s: %d, %s; want %q", path, r.StatusCode, b, want)
 			}
+		}
+	}
+}
+
+// Who presses "Buy" twice sees the purchase.
+func TestAnApprovalSentTwiceShowsThePurchase(t *testing.T) {
+	for state, want := range map[string]int{user.StateVoting: http.StatusSeeOther, user.StateSettled: http.StatusSeeOther, user.StateBidding: http.StatusUnprocessableEntity, user.StateFailed: http.StatusUnprocessableEntity} {
+		mux := http.NewServeMux()
+		control.Approve.Answer(mux, func(context.Context, control.IDCall) (struct{}, error) {
+			return struct{}{}, errors.New("it awaits no approval")
+		})
+		control.Purchase.Answer(mux, func(context.Context, control.IDCall) (message.Purchase, error) {
+			return message.Purchase{State: state}, nil
+		})
+		s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
+		if r := s.do(s.request("POST", "/approve", url.Values{"id": {"p1"}, "yes": {"1"}})); r.StatusCode != want {
+			t.Errorf("%s: %d, want %d", state, r.StatusCode, want)
 		}
 	}
 }

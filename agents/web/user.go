@@ -108,9 +108,18 @@ func stateOf(p message.Purchase) cell {
 	return c
 }
 
+// approved are the states after a purchase was approved.
+var approved = []string{user.StateVoting, user.StateConfirming, user.StateDeciding, user.StateSettled, user.StateVoid, user.StateCancelling, user.StateCancelled}
+
 func (s userPages) approve(ctx context.Context, form url.Values) (string, error) {
 	q := control.IDCall{ID: form.Get("id"), Yes: form.Get("yes") == "1"}
-	return purchasePath(q.ID), tell(ctx, s.Server, control.Approve, q)
+	err := tell(ctx, s.Server, control.Approve, q)
+	if err != nil && q.Yes {
+		if p, gone := ask(ctx, s.Server, control.Purchase, q); gone == nil && slices.Contains(approved, p.State) {
+			err = nil // the form was sent before
+		}
+	}
+	return purchasePath(q.ID), err
 }
 
 // cancel asks the sellers to take a purchase back. It goes on when the page has its first answer.
