@@ -84,6 +84,9 @@ func (s *Server) read(form url.Values) (c composed) {
 			}
 		}
 	}
+	if text(form, "cores") != "" && text(form, "nodes") != "" {
+		c.faults = append(c.faults, "Cores and Nodes: give one of them")
+	}
 	if len(c.faults) > 0 {
 		return c
 	}

@@ -243,6 +243,7 @@ func TestFaultsAreShownWhileTyping(t *testing.T) {
 		"no wall time":    {url.Values{"cores": {"4"}, "within": {"1h"}}, "Wall time"},
 		"only the cores":  {url.Values{"cores": {"1"}}, "Missing: Wall time, Must end within."},
 		"an end too soon": {url.Values{"cores": {"1"}, "wall": {"1h"}, "within": {"1h"}, "not-before": {"+3h"}}, "Must end within: found an end at"},
+		"two of a kind":   {url.Values{"cores": {"4"}, "nodes": {"4x16"}, "wall": {"1h"}, "within": {"2h"}}, "Cores and Nodes: give one of them."},
 		"no number":       {url.Values{"cores": {"many"}}, "Cores: "},
 		"does not fit":    {url.Values{"cores": {"4"}, "wall": {"2h"}, "within": {"1h"}}, "does not fit"},
 		"a negative cost": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},
