@@ -71,6 +71,22 @@ func TestAPageSaysWhatTheBankWaitsFor(t *testing.T) {
 	}
 }
 
+// A page has the reason of the commands, whatever became of the purchase.
+func TestAPageSaysWhyAPurchaseStandsAsItDoes(t *testing.T) {
+	for want, p := range map[string]message.Purchase{
+		"site1 refused":                    {State: user.StateSettled, Settled: true, Why: "site1 refused"},
+		"The agent stopped before it bid.": {State: user.StateInterrupted, Why: "the agent stopped before it bid"},
+	} {
+		mux := http.NewServeMux()
+		control.Purchase.Answer(mux, func(context.Context, control.IDCall) (message.Purchase, error) { return p, nil })
+		control.Rounds.Answer(mux, func(context.Context, control.IDCall) ([]control.RoundView, error) { return nil, nil })
+		s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
+		if b, _ := io.ReadAll(s.do(s.request("GET", "/purchase/p1", nil)).Body); !strings.Contains(string(b), want) {
+			t.Errorf("the page of a purchase that is %s does not say %q:\n%s", p.State, want, b)
+		}
+	}
+}
+
 func TestTextsAreMadeVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain":                  "plain",

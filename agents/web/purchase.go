@@ -80,11 +80,11 @@ func purchaseFacts(p message.Purchase, now time.Time) []fact {
 	if p.Mode != "" {
 		list = append(list, fact{"When it is paid", txt(string(p.Mode))})
 	}
+	if p.Settled && p.Why != "" { // such as that a site refused to take it back
+		list = append(list, fact{"Note", txt(p.Why)})
+	}
 	if p.RefundTotal > 0 {
 		list = append(list, fact{"Refunded", txt(money(p.RefundTotal, p.Currency))})
-	}
-	if p.Waits != "" {
-		list = append(list, fact{"Waits for the bank", txt(p.Waits)})
 	}
 	if p.Contract != "" {
 		list = append(list, fact{"Bank", txt(name(p.Bank))}, fact{"Contract", txt(string(p.Contract))})
@@ -158,8 +158,8 @@ func whyNot(p message.Purchase) (list []block) {
 	if p.Settled || p.State == user.StateBidding {
 		return nil
 	}
-	if text := strings.Join(append(slices.Clone(p.Violations), p.Why), "; "); p.State == user.StateFailed || p.State == user.StateVoid || len(p.Violations) > 0 {
-		list = append(list, block{Heading: "Why", Note: &note{Kind: "bad", Text: words.Sentence(strings.Trim(text, "; "))}})
+	if text := strings.Trim(strings.Join(append(slices.Clone(p.Violations), p.Why), "; "), "; "); text != "" {
+		list = append(list, block{Heading: "Why", Note: &note{Kind: "bad", Text: words.Sentence(text)}})
 	}
 	if len(p.Reasons) > 0 {
 		t := &table{Caption: "Why sites refuse", Heads: heads("Sites#", "Reason")}
