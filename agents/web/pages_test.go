@@ -233,6 +233,15 @@ func TestAnApprovalSentTwiceShowsThePurchase(t *testing.T) {
 	}
 }
 
+// Without scripts, the button for a quote sends the fields as only its own address takes them.
+func TestAQuoteNeedsNoScripts(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	b, _ := io.ReadAll(s.do(s.request("GET", "/compose", nil)).Body)
+	if !regexp.MustCompile(`formaction="/quote" formenctype="application/x-www-form-urlencoded"`).Match(b) {
+		t.Errorf("the button sends files: %s", b)
+	}
+}
+
 // fieldsOf are the fields of the first form of a page in its main part.
 func fieldsOf(page string) url.Values {
 	form := url.Values{}
