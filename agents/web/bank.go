@@ -262,15 +262,16 @@ func (s bankPages) orderAgain(_ context.Context, r *http.Request) (view, error) 
 	if err != nil {
 		return view{}, err
 	}
-	path, text := "/credit", fmt.Sprintf("Credit %s with %s?", f.Get("to"), money(amount, f.Get("currency")))
+	exact := amount.String() + " " + f.Get("currency") // it is what moves
+	path, text := "/credit", fmt.Sprintf("Credit %s with %s?", f.Get("to"), exact)
 	if f.Get("what") == "transfer" {
-		path, text = "/transfer", fmt.Sprintf("Move %s from %s to %s?", money(amount, f.Get("currency")), f.Get("from"), f.Get("to"))
+		path, text = "/transfer", fmt.Sprintf("Move %s from %s to %s?", exact, f.Get("from"), f.Get("to"))
 	}
 	fields := []field{hidden("key", "web."+secret())}
 	for _, n := range []string{"from", "to", "amount", "currency", "ref"} {
 		fields = append(fields, hidden(n, f.Get(n)))
 	}
-	return view{Title: "Confirm", Blocks: []block{{Note: &note{Text: text, Help: "Entries of the ledger are for ever; a mistake is mended by another entry."}, Facts: []fact{{"Amount", txt(money(amount, f.Get("currency")))}, {"Reason", txt(words.OrDash(f.Get("ref")))}},
+	return view{Title: "Confirm", Blocks: []block{{Note: &note{Text: text, Help: "Entries of the ledger are for ever; a mistake is mended by another entry."}, Facts: []fact{{"Amount", txt(exact)}, {"Reason", txt(words.OrDash(f.Get("ref")))}},
 		Form: &form{Action: path, Submit: strings.TrimSuffix(text, "?"), Danger: true, Fields: fields}, Links: []link{{"Do nothing", "/order"}}}}}, nil
 }
 

@@ -157,10 +157,10 @@ func TestAnAgentThatIsAwayHasAPage(t *testing.T) {
 // knows it.
 func TestAFormSentTwiceIsOneOrder(t *testing.T) {
 	bank := serve(t, control.Bank, plainText).login()
-	r := bank.do(bank.request("POST", "/order", url.Values{"what": {"credit"}, "to": {"ann"}, "amount": {"12.50"}, "currency": {"CPU"}}))
+	r := bank.do(bank.request("POST", "/order", url.Values{"what": {"credit"}, "to": {"ann"}, "amount": {"12.345678"}, "currency": {"CPU"}}))
 	b, _ := io.ReadAll(r.Body)
 	form := fieldsOf(string(b))
-	if !strings.Contains(string(b), "Credit ann with 12.50 CPU") || bank.agent.asked("/v1/credit") != 0 {
+	if !strings.Contains(string(b), "Credit ann with 12.345678 CPU?") || bank.agent.asked("/v1/credit") != 0 {
 		t.Fatalf("the second step: %s", b)
 	}
 	for range 2 {

@@ -229,7 +229,7 @@ func creditTwice(t *testing.T, m *market) {
 	b.fill("to", "ann")
 	b.fill("amount", "12.50")
 	b.press("Continue")
-	b.sees("Credit ann with 12.50 CPU?")
+	b.sees("Credit ann with 12.5 CPU?")
 	// Two clicks, and the same form sent by a script besides.
 	value[bool](b, `(()=>{const f=document.querySelector('#live form'),q=new URLSearchParams(new FormData(f));
 		Promise.all([0,1].map(()=>fetch(f.action,{method:'POST',body:q}))).then(()=>{const s=f.querySelector('button');s.click();s.click()});return true})()`)
