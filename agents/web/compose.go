@@ -60,7 +60,7 @@ func (s *Server) read(form url.Values) (c composed) {
 	if c.options.Rounds, err = intOf(form, "rounds", 0); err != nil || c.options.Rounds < 0 || c.options.Rounds > protocol.MaxRounds {
 		c.faults = append(c.faults, fmt.Sprintf("Rounds: want 1..%d, or nothing", protocol.MaxRounds))
 	}
-	if text := form.Get("max-cost"); text != "" {
+	if text := text(form, "max-cost"); text != "" {
 		if c.options.MaxCost, err = protocol.ParseCredits(text); err != nil || c.options.MaxCost <= 0 {
 			c.faults = append(c.faults, "Highest total: want a number of credits above zero")
 		}
@@ -130,6 +130,13 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 			return view{}, err
 		}
 		values.Set("document", o.Document)
+		values.Set("optimize", o.Options.Objective.String())
+		if o.Options.MaxCost > 0 {
+			values.Set("max-cost", o.Options.MaxCost.String())
+		}
+		if o.Options.Rounds > 0 {
+			values.Set("rounds", fmt.Sprint(o.Options.Rounds))
+		}
 		if o.Program != nil {
 			more = fillProgram(values, *o.Program)
 			if n := len(o.Program.Inputs); n > 0 {
@@ -143,10 +150,10 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		f.Fields = append(f.Fields, field{Name: string(in.word), Label: in.label, Hint: in.hint, Value: values.Get(string(in.word))})
 	}
 	f.Fields = append(f.Fields,
-		field{Name: "optimize", Label: "Optimize for", Type: "select", Value: "cost-time", Options: []link{{"least cost, and soon", "cost-time"}, {"least cost", "cost"}, {"earliest end", "time"}}},
-		field{Name: "max-cost", Label: "Highest total", Hint: "credits for everything; empty: no limit"},
-		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves"},
-		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")},
+		field{Name: "optimize", Label: "Optimize for", Type: "select", Value: cmp.Or(values.Get("optimize"), "cost-time"), Options: []link{{"least cost, and soon", "cost-time"}, {"least cost", "cost"}, {"earliest end", "time"}}},
+		field{Name: "max-cost", Label: "Highest total", Hint: "credits for everything; empty: no limit", Value: values.Get("max-cost")},
+		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves", Value: values.Get("rounds")},
+		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields from Cores to Name", Value: values.Get("document")},
 		field{Name: "command", Label: "A program to run there", Type: "area", Hint: "as in a shell: ./simulate input.dat > result.txt; empty: only time is bought", Value: values.Get("command")},
 		field{Name: "app", Label: "Or an application", Hint: "its name at the sites that have it, instead of a program", Value: values.Get("app")},
 		field{Name: "params", Label: "Parameters of the application", Type: "area", Hint: "NAME=VALUE, one in each line", Value: values.Get("params")},

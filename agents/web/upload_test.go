@@ -119,12 +119,14 @@ func TestOutputsOfProgramsAreNoPages(t *testing.T) {
 	}
 }
 
-// The same request again has the command, and asks for the files.
+// The same request again has the command and the limits, and asks for the files.
 func TestTheSameRequestAgainAsksForItsFiles(t *testing.T) {
 	s := serve(t, control.User, plainText).login()
 	b, err := io.ReadAll(s.do(s.request("GET", "/compose?from=p1", nil)).Body)
-	if err != nil || !strings.Contains(string(b), "choose them again: the earlier request had 2 files") {
-		t.Errorf("%v: %s", err, b)
+	for _, want := range []string{"choose them again: the earlier request had 2 files", `name="max-cost" value="0.000001"`, `name="rounds" value="1"`, `value="cost" selected`} {
+		if err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("no %q, %v: %s", want, err, b)
+		}
 	}
 }
 
