@@ -151,6 +151,10 @@ func TestAnAgentThatIsAwayHasAPage(t *testing.T) {
 			t.Errorf("%s: %d: %s", p, r.StatusCode, b)
 		}
 	}
+	b, _ := io.ReadAll(s.do(s.request("POST", "/approve", url.Values{"id": {"p1"}, "yes": {"1"}})).Body)
+	if !strings.Contains(string(b), "Go back and send the form again") || strings.Contains(string(b), "goes on by itself") {
+		t.Errorf("a form: %s", b)
+	}
 }
 
 // A form that is sent twice is one order: it carries the key, or the ID, by which the agent

@@ -218,7 +218,11 @@ func (s *Server) failure(r *http.Request, err error) page {
 	switch {
 	case errors.Is(err, control.ErrGone):
 		status, title = http.StatusServiceUnavailable, "The agent does not answer"
-		n = &note{"bad", "The agent's daemon does not run, or has just ended.", "This page goes on by itself as soon as it is back. 'ramp status' shows whether it runs, and '" + serveCommands[s.cfg.Kind] + "' starts it. What was ordered and signed is not lost."}
+		next := "This page goes on by itself as soon as it is back."
+		if r.Method == http.MethodPost {
+			next = "Go back and send the form again when it runs; sent twice, it counts once."
+		}
+		n = &note{"bad", "The agent's daemon does not run, or has just ended.", next + " 'ramp status' shows whether it runs, and '" + serveCommands[s.cfg.Kind] + "' starts it. What was ordered and signed is not lost."}
 	case errors.As(err, &e) && e.Code == exit.Usage:
 		status, title = http.StatusBadRequest, "Something is missing or wrong"
 	}
