@@ -239,15 +239,12 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	if len(p.Units) > 0 {
 		b.Table = unitTable(p)
 	}
-	v.Blocks = append(v.Blocks, b)
-	for _, b := range whyNot(p) {
-		if b.Form == nil { // only what was ordered can be changed
-			v.Blocks = append(v.Blocks, b)
-		}
-	}
-	if len(p.Relaxations) > 0 {
+	changes := p.Relaxations
+	p.Relaxations = nil // a form can change only what was ordered
+	v.Blocks = append(append(v.Blocks, b), whyNot(p)...)
+	if len(changes) > 0 {
 		t := &table{Caption: "What would help", Heads: heads("Change")}
-		for _, r := range p.Relaxations {
+		for _, r := range changes {
 			t.Rows = append(t.Rows, []cell{txt(relaxWords(r))})
 		}
 		v.Blocks = append(v.Blocks, block{Table: t})

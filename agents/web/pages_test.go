@@ -228,7 +228,7 @@ func TestAnApprovalSentTwiceShowsThePurchase(t *testing.T) {
 			return struct{}{}, errors.New("it awaits no approval")
 		})
 		control.Purchase.Answer(mux, func(context.Context, control.IDCall) (message.Purchase, error) {
-			return message.Purchase{State: state}, nil
+			return message.Purchase{State: state, Settled: state == user.StateSettled}, nil
 		})
 		s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
 		if r := s.do(s.request("POST", "/approve", url.Values{"id": {"p1"}, "yes": {"1"}})); r.StatusCode != want {

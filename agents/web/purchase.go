@@ -63,13 +63,9 @@ func currencyOf(p message.Purchase) string { return cmp.Or(p.Currency, "credits"
 func bestWords(best []*protocol.Credits) string { return strings.Join(words.Prices(best), " / ") }
 
 func purchaseFacts(p message.Purchase, now time.Time) []fact {
-	until := txt("-")
-	if !p.Until.IsZero() {
-		until = cell{Text: words.Timestamp(p.Until), Left: max(p.Until.Sub(now), time.Millisecond)}
-	}
 	list := []fact{{"State", state(p.State)}, {totalName(p), txt(totalOf(p))}, {"Sites asked", txt(words.Plural(p.Found, "site"))}, {"Ordered", moment(p.Created)}}
 	if !p.Until.IsZero() {
-		list = append(list, fact{"This phase ends", until})
+		list = append(list, fact{"This phase ends", cell{Text: words.Timestamp(p.Until), Left: max(p.Until.Sub(now), time.Millisecond)}})
 	}
 	if p.Waits != "" {
 		list = append(list, fact{"The bank has not decided yet", txt(p.Waits)})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -183,11 +184,8 @@ func follow[Q any](ctx context.Context, s *Server, call control.Endpoint[Q, cont
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, enough):
+	if errors.Is(err, enough) {
 		return nil
-	case err == nil:
-		return exit.Fail(exit.Failed, "see 'Purchases' before you try again", "the agent stopped before it had answered")
 	}
-	return err
+	return cmp.Or(err, exit.Fail(exit.Failed, "see 'Purchases' before you try again", "the agent stopped before it had answered"))
 }

@@ -108,14 +108,11 @@ func stateOf(p message.Purchase) cell {
 	return c
 }
 
-// approved are the states after a purchase was approved.
-var approved = []string{user.StateVoting, user.StateConfirming, user.StateDeciding, user.StateSettled, user.StateVoid, user.StateCancelling, user.StateCancelled}
-
 func (s userPages) approve(ctx context.Context, form url.Values) (string, error) {
 	q := control.IDCall{ID: form.Get("id"), Yes: form.Get("yes") == "1"}
 	err := tell(ctx, s.Server, control.Approve, q)
 	if err != nil && q.Yes {
-		if p, gone := ask(ctx, s.Server, control.Purchase, q); gone == nil && slices.Contains(approved, p.State) {
+		if p, gone := ask(ctx, s.Server, control.Purchase, q); gone == nil && (p.Settled || slices.Contains([]string{user.StateVoting, user.StateConfirming, user.StateDeciding, user.StateVoid}, p.State)) {
 			err = nil // the form was sent before
 		}
 	}

@@ -128,17 +128,15 @@ const longText = 24
 
 // form changes something, or asks something.
 type form struct {
-	Action  string
-	ID      string
-	Get     bool
-	Fields  []field
-	Submit  string
-	Also    []submit // other things to do with the same fields
-	Danger  bool
-	Files   bool   // it may bring files
-	Checks  string // address that judges the fields while they are filled in
-	Into    string // ID of the place of the answer
-	Heading string
+	Action string
+	ID     string
+	Fields []field
+	Submit string
+	Also   []submit // other things to do with the same fields
+	Danger bool
+	Files  bool   // it may bring files
+	Checks string // address that judges the fields while they are filled in
+	Into   string // ID of the place of the answer
 }
 
 type submit struct {
