@@ -215,6 +215,9 @@ func TestAProxyHasAnOriginAndAPrefix(t *testing.T) {
 	if w := request("GET", "/ramp/ann/", nil, c[0]); w.Code != http.StatusOK || strings.Contains(w.Body.String(), `href="/`) && !strings.Contains(w.Body.String(), `href="/ramp/ann/compose"`) {
 		t.Errorf("the first page: %d", w.Code)
 	}
+	if w := request("GET", "/ramp/ann", nil, c[0]); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ramp/ann/" {
+		t.Errorf("the prefix without its slash: %d, %s", w.Code, w.Header().Get("Location"))
+	}
 	if w := request("GET", "/compose", nil, c[0]); w.Code != http.StatusNotFound {
 		t.Errorf("outside of the prefix: %d", w.Code)
 	}

@@ -82,6 +82,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch p := r.URL.Path; {
 	case strings.HasPrefix(p, assetPath):
 		serveAsset(w, r)
+	case p == "": // the prefix without its slash
+		http.Redirect(w, r, s.path("/"), http.StatusSeeOther)
 	case p == "/favicon.ico":
 		w.Header().Set("Cache-Control", "max-age=86400")
 		w.WriteHeader(http.StatusNoContent)
