@@ -66,6 +66,9 @@ func (s *Server) readForm(w http.ResponseWriter, r *http.Request) *fault {
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && kind == "multipart/form-data" && r.URL.Path == s.cfg.Prefix+buyPath {
+		if r.ContentLength > maxUpload {
+			return &fault{http.StatusRequestEntityTooLarge, fmt.Sprintf("The files have more than %d GiB in total.", maxUpload>>30), "'ramp run' sends larger ones."}
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxUpload) // it is read piece by piece, after the session is checked
 		return nil
 	}

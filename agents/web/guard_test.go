@@ -80,6 +80,16 @@ func TestALargeBodyIsRefused(t *testing.T) {
 	}
 }
 
+func TestFilesThatAreTooLargeAreNotRead(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	r := s.withFile(map[string]string{"id": "p0123456789abcdef", "document": documentOf(time.Now()), "command": "sort data.txt"}, "1\n")
+	r.ContentLength = 2<<30 + 1
+	w := httptest.NewRecorder()
+	if s.pages.ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge || s.agent.asked("/v1/run/upload") != 0 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
 func TestABrokenFormIsNoLargeOne(t *testing.T) {
 	s := serve(t, control.User, plainText).login()
 	r := s.request("POST", "/approve", nil)
