@@ -260,15 +260,10 @@ func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
 	form, inputs, err := s.brought(w, r)
 	ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
 	defer cancel()
-	next := ""
-	if err == nil {
-		c := s.read(form)
-		if err = c.err(); err == nil {
-			var program *message.Program
-			if program, err = programOf(form, inputs); err == nil {
-				next, err = s.order(ctx, form.Get("id"), c, program)
-			}
-		}
+	c, next := s.read(form), ""
+	program, bad := programOf(form, inputs)
+	if err = cmp.Or(err, c.err(), bad); err == nil {
+		next, err = s.order(ctx, form.Get("id"), c, program)
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,6 +24,11 @@ func intOf(form url.Values, name string, otherwise int) (int, error) {
 		return 0, exit.Fail(exit.Usage, "go back and mend it; nothing was done", "%s %.40q: want a whole number", name, text)
 	}
 	return n, nil
+}
+
+// unitOf reads the number of a unit from an address.
+func unitOf(r *http.Request) (int, error) {
+	return intOf(url.Values{"unit": {r.PathValue("unit")}}, "unit", 0)
 }
 
 // amountOf reads an amount above zero.

@@ -51,6 +51,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) *fault {
 	case s.cfg.Prefix != "" && !strings.HasPrefix(r.URL.Path+"/", s.cfg.Prefix+"/"):
 		return &fault{http.StatusNotFound, "The pages are below " + s.cfg.Prefix + "/.", "That is web.prefix in the agent's config.yaml; the proxy must pass the path as it is."}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, HEAD, POST")
 		return &fault{http.StatusMethodNotAllowed, "The pages answer GET and POST only.", "Go to the first page."}
 	case !s.ownOrigin(r):
 		return &fault{http.StatusForbidden, "The request comes from a page of another site, so nothing was done.", "If you did not mean to do anything here, close that page."}

@@ -50,6 +50,9 @@ func TestARequestThatIsNotFromThesePagesIsRefused(t *testing.T) {
 		if w.Code != c.want {
 			t.Errorf("%s: %d, want %d", name, w.Code, c.want)
 		}
+		if w.Code == http.StatusMethodNotAllowed && w.Header().Get("Allow") != "GET, HEAD, POST" {
+			t.Errorf("%s: allowed are %q", name, w.Header().Get("Allow"))
+		}
 		if n := s.agent.asked("/v1/approve"); n != 0 {
 			t.Errorf("%s: the agent was asked", name)
 		}

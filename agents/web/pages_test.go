@@ -268,17 +268,18 @@ func TestFaultsAreShownWhileTyping(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		"nothing yet":     {url.Values{}, "Needed: cores"},
-		"no wall time":    {url.Values{"cores": {"4"}, "within": {"1h"}}, "Wall time"},
-		"only the cores":  {url.Values{"cores": {"1"}}, "Missing: Wall time, Must end within."},
-		"an end too soon": {url.Values{"cores": {"1"}, "wall": {"1h"}, "within": {"1h"}, "not-before": {"+3h"}}, "Must end within: found an end at"},
-		"two of a kind":   {url.Values{"cores": {"4"}, "nodes": {"4x16"}, "wall": {"1h"}, "within": {"2h"}}, "Cores and Nodes: give one of them."},
-		"no number":       {url.Values{"cores": {"many"}}, "Cores: "},
-		"does not fit":    {url.Values{"cores": {"4"}, "wall": {"2h"}, "within": {"1h"}}, "does not fit"},
-		"a negative cost": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},
-		"good":            {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"12h"}, "max-price": {"2"}}, "4 cores for 1 h 00 min, at most 8.00 credits"},
-		"a bad document":  {url.Values{"document": {"<rfq"}}, "Document: "},
-		"a misspelt term": {url.Values{"document": {misspelt}}, "RequestForQuotation: found attribute optimise of "},
+		"nothing yet":      {url.Values{}, "Needed: cores"},
+		"no wall time":     {url.Values{"cores": {"4"}, "within": {"1h"}}, "Wall time"},
+		"only the cores":   {url.Values{"cores": {"1"}}, "Missing: Wall time, Must end within."},
+		"an end too soon":  {url.Values{"cores": {"1"}, "wall": {"1h"}, "within": {"1h"}, "not-before": {"+3h"}}, "Must end within: found an end at"},
+		"two of a kind":    {url.Values{"cores": {"4"}, "nodes": {"4x16"}, "wall": {"1h"}, "within": {"2h"}}, "Cores and Nodes: give one of them."},
+		"no number":        {url.Values{"cores": {"many"}}, "Cores: "},
+		"does not fit":     {url.Values{"cores": {"4"}, "wall": {"2h"}, "within": {"1h"}}, "does not fit"},
+		"a negative cost":  {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},
+		"a cost in spaces": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"12h"}, "max-price": {"2"}, "max-cost": {" 9 "}}, "at most 8.00 credits"},
+		"good":             {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"12h"}, "max-price": {"2"}}, "4 cores for 1 h 00 min, at most 8.00 credits"},
+		"a bad document":   {url.Values{"document": {"<rfq"}}, "Document: "},
+		"a misspelt term":  {url.Values{"document": {misspelt}}, "RequestForQuotation: found attribute optimise of "},
 	} {
 		r := s.request("POST", "/compose/check", c.form)
 		r.Header.Set("HX-Request", "true")
@@ -301,6 +302,33 @@ func TestARelaxationAsksAgain(t *testing.T) {
 	for _, which := range []string{"2", "-1", "x"} {
 		if r := s.do(s.request("POST", "/relax", url.Values{"id": {"p1"}, "which": {which}, "next": {"p1"}})); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("relaxation %s: %d", which, r.StatusCode)
+		}
+	}
+}
+
+// A number in an address is refused in words of the page too, and no hours are the usual ones.
+func TestNumbersInAddresses(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	for _, path := range []string{"/run/p1/x/output", "/run/p1/x/file?path=a", "/run/p1/x/files.zip"} {
+		r := s.do(s.request("GET", path, nil))
+		if b, _ := io.ReadAll(r.Body); r.StatusCode != http.StatusBadRequest || !strings.Contains(string(b), "Unit &#34;x&#34;: want a whole number") || strings.Contains(strings.ToLower(string(b)), "strconv") {
+			t.Errorf("%s: %d: %s", path, r.StatusCode, b)
+		}
+	}
+	s = serve(t, control.Resource, plainText).login()
+	if b, _ := io.ReadAll(s.do(s.request("GET", "/calendar?hours=0", nil)).Body); !strings.Contains(string(b), "Cores over the next 24 hours") {
+		t.Errorf("no hours: %s", b)
+	}
+}
+
+// A browser that refuses compression gets none.
+func TestAPageIsCompressedOnlyIfThatIsTaken(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	for takes, want := range map[string]string{"br, gzip": "gzip", "gzip; q=0": "", "identity": ""} {
+		r := s.request("GET", "/compose", nil)
+		r.Header.Set("Accept-Encoding", takes)
+		if got := s.do(r).Header.Get("Content-Encoding"); got != want {
+			t.Errorf("%s: %q, want %q", takes, got, want)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (s userPages) runLive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many programs are followed: close some pages", http.StatusServiceUnavailable)
 		return
 	}
-	unit, err := strconv.Atoi(r.PathValue("unit"))
+	unit, err := unitOf(r)
 	if err != nil || allowed(control.RunLog.Call) != nil {
 		http.NotFound(w, r)
 		return
@@ -284,8 +284,8 @@ func (e *eventText) end(text string) {
 func (s userPages) runFile(w http.ResponseWriter, r *http.Request) {
 	q := control.RunFileCall{ID: r.PathValue("id"), Path: r.URL.Query().Get("path")}
 	var err error
-	if q.Unit, err = strconv.Atoi(r.PathValue("unit")); err != nil {
-		s.fail(w, r, exit.WithCode(exit.Usage, err))
+	if q.Unit, err = unitOf(r); err != nil {
+		s.fail(w, r, err)
 		return
 	}
 	begun := false
@@ -303,7 +303,7 @@ func (s userPages) runFile(w http.ResponseWriter, r *http.Request) {
 // runFiles sends all outputs of a unit in an archive.
 func (s userPages) runFiles(w http.ResponseWriter, r *http.Request) {
 	v, err := ask(r.Context(), s.Server, control.Run, control.RunCall{ID: r.PathValue("id")})
-	unit, bad := strconv.Atoi(r.PathValue("unit"))
+	unit, bad := unitOf(r)
 	if err = errors.Join(err, bad); err != nil {
 		s.fail(w, r, err)
 		return

@@ -157,14 +157,14 @@ func (s userPages) runControl(ctx context.Context, form url.Values) (string, err
 	return runPath(q.ID), err
 }
 
-// maxOutput is how much of a unit's output a page shows: the end of it.
+// maxOutput is how much of a unit's output a page shows: the beginning of it.
 const maxOutput = 256 << 10
 
 var errEnough = errors.New("enough")
 
 // runOutput shows what a unit prints, as plain text, while it prints it.
 func (s userPages) runOutput(w http.ResponseWriter, r *http.Request) {
-	unit, err := strconv.Atoi(r.PathValue("unit"))
+	unit, err := unitOf(r)
 	if err == nil {
 		err = allowed(control.RunLog.Call)
 	}

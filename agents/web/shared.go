@@ -28,7 +28,7 @@ func (p page) send(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Vary", "Accept-Encoding")
 	body := p.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if takes := strings.ReplaceAll(r.Header.Get("Accept-Encoding"), " ", ""); strings.Contains(takes, "gzip") && !strings.Contains(takes, "gzip;q=0") {
 		w.Header().Set("Content-Encoding", "gzip")
 		body = p.small()
 	}

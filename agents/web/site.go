@@ -123,10 +123,11 @@ func reasonWords(r protocol.Reason, deadline time.Time) string {
 }
 
 func (s sitePages) calendar(ctx context.Context, r *http.Request) (view, error) {
-	hours, err := intOf(r.URL.Query(), "hours", control.DefaultCalendarHours)
+	hours, err := intOf(r.URL.Query(), "hours", 0)
 	if err != nil {
 		return view{}, err
 	}
+	hours = cmp.Or(hours, control.DefaultCalendarHours)
 	bins, err := ask(ctx, s.Server, control.Calendar, control.CalendarCall{Hours: hours})
 	t := &table{Caption: "Cores over the next " + words.Plural(hours, "hour"), Heads: heads("From", "To", "Free#", "Held#", "Sold#", "Local jobs#", "All#")}
 	var columns []column
