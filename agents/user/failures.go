@@ -82,18 +82,22 @@ func (f *failures) wake(now time.Time) (out protocol.Output) {
 		key := owed{o.conversation, reserve.Silence{Seller: o.Seller}}
 		if !failed[key] { // once in a purchase, however many of its units
 			failed[key] = true
-			out.Save = append(out.Save, f.add(now, o.Seller)...)
+			n := 1
+			if o.Unsigned { // it has cost all the time until settle-by
+				n = askedLast
+			}
+			out.Save = append(out.Save, f.add(now, o.Seller, n)...)
 		}
 		return true
 	})
 	return out
 }
 
-func (f *failures) add(now time.Time, id protocol.AgentID) (save []protocol.Record) {
+func (f *failures) add(now time.Time, id protocol.AgentID, n int) (save []protocol.Record) {
 	if _, known := f.by[id]; !known && len(f.by) >= maxFailing {
 		save = append(save, f.forget(f.oldest()))
 	}
-	row := failing{min(f.of(now, id)+1, mostFailures), now}
+	row := failing{min(f.of(now, id)+n, mostFailures), now}
 	f.by[id] = row
 	return append(save, record(TableFailures, string(id), row))
 }

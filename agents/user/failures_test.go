@@ -145,6 +145,27 @@ func TestFailuresSurviveARestartAndAreForgotten(t *testing.T) {
 	}
 }
 
+// A seller that votes and does not sign costs all the time until settle-by: the next bid goes to
+// another, although it asks for more.
+func TestASellerThatDoesNotSignIsAskedLastAtOnce(t *testing.T) {
+	bad := markettest.Seller(1)
+	cast := markettest.NewCast(t, 2)
+	m := markettest.New(t, cast, markettest.Config{Seed: 1, Site: prices(map[string]protocol.Credits{bad: 5, markettest.Seller(2): 40})})
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		_, signed := p.Message.Body.(message.Countersigned)
+		return markettest.Fate{Drop: p.From == bad && (signed || p.To == markettest.Bank)}
+	}
+	m.Buy("p", 1, message.Options{})
+	m.RunUntil(time.Minute, func() bool { return last(m).Done })
+	if p := m.Purchases()["p"]; p.Void != protocol.CodeSettleBy || failed(m, cast, bad) != 2 {
+		t.Fatalf("%s: %s; %d failures, want 2", p.State, p.Why, failed(m, cast, bad))
+	}
+	buys(t, m, "p.bid2")
+	if u := m.Purchases()["p.bid2"].Units[0]; u.Resource == bad {
+		t.Error("it is bought from again")
+	}
+}
+
 // If nobody else sells, a silent seller is asked again.
 func TestAFailingSellerIsBoughtFromIfThereIsNoOther(t *testing.T) {
 	cast := markettest.NewCast(t, 1)

@@ -329,7 +329,7 @@ func (c *Coordinator) note(reasons []protocol.Reason) {
 func (c *Coordinator) lose(now time.Time, lost *ballot, reasons []protocol.Reason) protocol.Output {
 	c.note(reasons)
 	if len(reasons) > 0 && reasons[0].Code == protocol.CodeSilent {
-		c.votes.silences = append(c.votes.silences, Silence{lost.bid.Seller, now})
+		c.votes.silences = append(c.votes.silences, Silence{Seller: lost.bid.Seller, Until: now})
 	}
 	out, ok := c.votes.lose(now, lost)
 	if !ok {
@@ -435,7 +435,7 @@ func (c *Coordinator) unsigned(now time.Time, why protocol.Code) {
 	}
 	for _, id := range c.settlement.sellers {
 		if _, signed := c.settlement.sales[id]; !signed {
-			c.votes.silences = append(c.votes.silences, Silence{id, now})
+			c.votes.silences = append(c.votes.silences, Silence{id, now, true})
 		}
 	}
 }

@@ -57,8 +57,9 @@ type ballot struct {
 // Silence is a vote that did not come. If Until is in the future, it can still come
 // in time, although the purchase no longer waits for it.
 type Silence struct {
-	Seller protocol.AgentID
-	Until  time.Time
+	Seller   protocol.AgentID
+	Until    time.Time
+	Unsigned bool // it voted, but did not sign
 }
 
 func newElection(cfg *CoordinatorConfig) *election {
@@ -94,7 +95,7 @@ func (e *election) retain(slates ...*slate) protocol.Output {
 			out.Send = append(out.Send, e.cancel(b.bid.Seller, b.vote))
 		case !e.out[b.bid.Seller] && !b.waits:
 			e.owed[b.bid.Key()] = b
-			e.silences = append(e.silences, Silence{b.bid.Seller, b.deadline})
+			e.silences = append(e.silences, Silence{Seller: b.bid.Seller, Until: b.deadline})
 		}
 		e.excluded[b.bid.Key()] = true
 	}
