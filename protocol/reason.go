@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Code is why an agent refuses. The set is closed, so that refusals can be
 // counted over all sellers.
@@ -68,6 +71,9 @@ type Reason struct {
 	Note  string    `json:"note,omitempty"` // for people
 	Hints []Hint    `json:"hints,omitempty"`
 }
+
+// Words are the code and, if there is one, the note.
+func (r Reason) Words() string { return strings.TrimSuffix(string(r.Code)+": "+r.Note, ": ") }
 
 // Hint is the offer that the seller would have made to a smaller request: these cores, for the wall
 // time from Start on, at Price. It binds nobody, and reveals no more than such an offer would.

@@ -111,5 +111,5 @@ func refusalNote(r message.Refusal) string {
 	if len(r.Reasons) == 0 {
 		return "it does not say why"
 	}
-	return string(r.Reasons[0].Code) + ": " + r.Reasons[0].Note
+	return r.Reasons[0].Words()
 }

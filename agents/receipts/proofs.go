@@ -293,5 +293,5 @@ func why(r message.Refusal) string {
 	if len(r.Reasons) == 0 {
 		return "it gives no reason"
 	}
-	return string(r.Reasons[0].Code) + ": " + r.Reasons[0].Note
+	return r.Reasons[0].Words()
 }

@@ -166,6 +166,25 @@ func TestASellerThatDoesNotSignIsAskedLastAtOnce(t *testing.T) {
 	}
 }
 
+// A refusal needs no words: its code alone says why nothing was bought.
+func TestARefusalWithoutANote(t *testing.T) {
+	m := markettest.New(t, markettest.NewCast(t, 1), markettest.Config{Seed: 1})
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		msg := p.Message
+		_, votes := msg.Body.(message.Vote)
+		if votes {
+			msg.Performative, msg.Body = protocol.Refuse, message.Refused(protocol.CodeBusy, "")
+			m.Inject(p.From, p.To, msg)
+		}
+		return markettest.Fate{Drop: votes}
+	}
+	m.Buy("p", 1, message.Options{})
+	m.RunUntil(time.Minute, func() bool { return last(m).Done })
+	if p := last(m).Purchase; p.Why != "not every seller holds what it offered (busy)" {
+		t.Errorf("%s: %s", p.State, p.Why)
+	}
+}
+
 // If nobody else sells, a silent seller is asked again.
 func TestAFailingSellerIsBoughtFromIfThereIsNoOther(t *testing.T) {
 	cast := markettest.NewCast(t, 1)

@@ -101,8 +101,7 @@ func (p *purchase) failure(why string) string {
 		return "cancelled before it was settled"
 	}
 	if rs := p.coord.Refusals(); len(rs) > 0 {
-		last := rs[len(rs)-1]
-		return why + " (" + string(last.Code) + ": " + last.Note + ")"
+		return why + " (" + rs[len(rs)-1].Words() + ")"
 	}
 	return why
 }

@@ -195,7 +195,7 @@ func (is *inquiries) refused(m protocol.Message, body message.Refusal) {
 	}
 	for _, q := range is.list {
 		if q.bank == m.Sender && m.InReplyTo == q.tag() && len(body.Reasons) > 0 {
-			q.why = string(body.Reasons[0].Code) + ": " + body.Reasons[0].Note
+			q.why = body.Reasons[0].Words()
 		}
 	}
 }
