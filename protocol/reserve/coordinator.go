@@ -3,7 +3,6 @@ package reserve
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -248,10 +247,13 @@ func (c *Coordinator) voted(now time.Time, m protocol.Message, v message.Vote) p
 	b := c.votes.find(protocol.BidKey{Seller: m.Sender, Offer: v.Offer})
 	cancel := protocol.Output{Send: []protocol.Message{c.votes.cancel(m.Sender, &v)}}
 	c.votes.answered(protocol.BidKey{Seller: m.Sender, Offer: v.Offer}, false)
+	if offer, _, ok := askedAbout(m.InReplyTo); b == nil && ok { // an answer, but for another offer
+		b = c.votes.find(protocol.BidKey{Seller: m.Sender, Offer: offer})
+	}
 	switch {
-	case b != nil && b.vote != nil, c.settlement.names(m.Sender, v):
+	case b != nil && b.vote != nil && b.vote.Offer == v.Offer, c.settlement.names(m.Sender, v):
 		return protocol.Output{} // a repeated vote
-	case c.state != Voting || b == nil:
+	case c.state != Voting || b == nil || b.vote != nil:
 		return cancel
 	}
 	if err := checkVote(now, b.bid.Offer, v); err != nil {
@@ -279,11 +281,7 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 	if m.Sender == c.cfg.Terms.Bank && m.InReplyTo == voucherTag && c.state == Voting {
 		return c.unvouched(now, reasons)
 	}
-	offer, ok := strings.CutPrefix(m.InReplyTo, votePrefix)
-	again := !ok
-	if again {
-		offer, ok = strings.CutPrefix(m.InReplyTo, vouchedPrefix)
-	}
+	offer, again, ok := askedAbout(m.InReplyTo)
 	if !ok || c.state != Voting {
 		return protocol.Output{} // an answer to a question that no longer matters
 	}

@@ -164,7 +164,7 @@ func (d *purchase) message(td *datadriven.TestData) protocol.Message {
 	m := protocol.Message{Sender: d.id(word(td, "from", "bank")), Conversation: "c"}
 	switch td.Cmd {
 	case "vote":
-		m.Performative, m.Body = protocol.Agree, d.vote(td)
+		m.Performative, m.InReplyTo, m.Body = protocol.Agree, word(td, "to", "vote")+"-"+word(td, "asked", word(td, "offer", "")), d.vote(td)
 	case "refuse":
 		m.Performative, m.InReplyTo = protocol.Refuse, word(td, "to", "vote")+"-"+word(td, "offer", "")
 		m.Body = message.Refused(protocol.Code(word(td, "code", string(protocol.CodeBusy))), "the cores were taken")

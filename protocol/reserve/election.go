@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -18,6 +19,15 @@ const (
 	votePrefix    = "vote-"
 	vouchedPrefix = "vouched-"
 )
+
+// askedAbout is the offer that a vote was asked for with this reply-with, and whether with a voucher.
+func askedAbout(tag string) (offer string, vouched, ok bool) {
+	if offer, ok = strings.CutPrefix(tag, votePrefix); !ok {
+		offer, ok = strings.CutPrefix(tag, vouchedPrefix)
+		vouched = ok
+	}
+	return offer, vouched, ok
+}
 
 // maxElections bounds how often a refused vote leads to another set.
 const maxElections = 1000
@@ -158,6 +168,9 @@ func CancelVote(v message.Vote) message.Cancellation {
 
 // checkVote reports how a vote differs from its offer.
 func checkVote(now time.Time, o protocol.Offer, v message.Vote) error {
+	if v.Offer != o.ID {
+		return fmt.Errorf("offer %q was asked for, not %q", o.ID, v.Offer)
+	}
 	if len(v.Reservations) != len(o.Items) {
 		return fmt.Errorf("%d reservations for %d units", len(v.Reservations), len(o.Items))
 	}
