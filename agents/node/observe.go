@@ -145,9 +145,9 @@ func aboutDecision(m protocol.Message) []any {
 }
 
 // decisionLevel is low for a bank's repeated answers: a user asks about all its unused
-// purchases whenever it starts.
+// purchases whenever it starts, and how each has ended.
 func decisionLevel(in bool, m protocol.Message) slog.Level {
-	if !in && m.Performative == protocol.Inform && m.InReplyTo != "" {
+	if m.Performative == protocol.Inform && (m.InReplyTo == "ended" || !in && m.InReplyTo != "") {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -24,6 +24,7 @@ func TestADecisionIsLoggedWhenItIsMade(t *testing.T) {
 		"a bank answers who brought the last copy": {false, protocol.Message{Performative: protocol.Agree, InReplyTo: "copy", Body: settled}, slog.LevelInfo},
 		"a bank tells the others":                  {false, protocol.Message{Performative: protocol.Inform, Body: settled}, slog.LevelInfo},
 		"a bank is asked once more":                {false, protocol.Message{Performative: protocol.Inform, InReplyTo: "ended", Body: settled}, slog.LevelDebug},
+		"a user asks how a unit has ended":         {true, protocol.Message{Performative: protocol.Inform, InReplyTo: "ended", Body: settled}, slog.LevelDebug},
 		"a seller in doubt hears it":               {true, protocol.Message{Performative: protocol.Inform, InReplyTo: "doubt", Body: settled}, slog.LevelInfo},
 	} {
 		if level, what := decisionOf(c.in, c.m); level != c.level || what != "settled" {
