@@ -17,10 +17,10 @@ var commitBodies = []row{
 	}, on(commit, protocol.AcceptProposal)),
 
 	body(21, func(c *coder, m *message.Vote, w *wire.Vote) {
-		c.id("offer", &m.Offer, &w.Offer, protocol.MaxName)
+		c.id("offer ID", &m.Offer, &w.Offer, protocol.MaxName)
 		list(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(c *coder, m *message.Reservation, w *wire.Reservation) {
 			c.unit(&m.Unit, &w.Unit)
-			c.id("reservation", &m.ID, &w.Id, protocol.MaxName)
+			c.id("reservation ID", &m.ID, &w.Id, protocol.MaxName)
 			c.slot(&m.Slot, &w.Start, &w.End, &w.Cores, &w.Nodes)
 			c.words("note", &m.Note, &w.Note)
 		})

@@ -15,7 +15,7 @@ func (c *coder) offer(m *protocol.Offer, w *wire.Offer) {
 
 // offerHead copies an offer without its items.
 func (c *coder) offerHead(m *protocol.Offer, w *wire.Offer) {
-	c.id("offer", &m.ID, &w.Id, protocol.MaxName)
+	c.id("offer ID", &m.ID, &w.Id, protocol.MaxName)
 	c.price("cost of an offer", &m.Cost, &w.Cost)
 	c.needed("valid-until", &m.ValidUntil, &w.ValidUntil)
 	c.name("group", &m.Group, &w.Group, protocol.MaxName)

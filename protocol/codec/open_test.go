@@ -85,7 +85,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a receiver that is no agent", "vote", func(e *wire.Envelope) { e.Receivers[0] = "ann" }, malformed, "receiver"},
 		{"a local receiver", "vote", func(e *wire.Envelope) { e.Receivers[0] = ".queue" }, malformed, "receiver"},
 		{"no body", "vote", func(e *wire.Envelope) { e.Body = nil }, malformed, "not allowed"},
-		{"an empty body", "vote", func(e *wire.Envelope) { e.Body = &wire.Envelope_Vote{Vote: &wire.Vote{}} }, malformed, "offer is missing"},
+		{"an empty body", "vote", func(e *wire.Envelope) { e.Body = &wire.Envelope_Vote{Vote: &wire.Vote{}} }, malformed, "offer ID is missing"},
 
 		{"a kind of agent that there is not", "presence", func(e *wire.Envelope) { e.GetPresence().Agent = 4 }, malformed, "kind of agent"},
 		{"no kind of agent", "presence", func(e *wire.Envelope) { e.GetPresence().Agent = 0 }, malformed, "kind of agent"},
@@ -110,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a ceiling for a unit that no document has", "cfp", func(e *wire.Envelope) { e.GetCfp().Ceilings[0].Unit = protocol.MaxUnits }, malformed, "unit"},
 		{"a bundle's ceiling below zero", "cfp", func(e *wire.Envelope) { e.GetCfp().Bundles[0].Cost = -1 }, malformed, "ceiling"},
 
-		{"an offer without an id", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Id = "" }, malformed, "offer is missing"},
+		{"an offer without an id", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Id = "" }, malformed, "offer ID is missing"},
 		{"an offer without items", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items = nil }, malformed, "no items"},
 		{"an offer without an end", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].ValidUntil = 0 }, malformed, "valid-until"},
 		{"odds above one", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Queued = 1_000_002 }, malformed, "odds"},
@@ -144,9 +144,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"a note that a terminal would obey", "refusal", func(e *wire.Envelope) { e.GetRefusal().Reasons[0].Note = "\x1b[2J" }, malformed, "note"},
 		{"a note with a C1 control character", "refusal", func(e *wire.Envelope) { e.GetRefusal().Reasons[0].Note = "\u009b2J" }, malformed, "note"},
 
-		{"an acceptance of nothing", "acceptance", func(e *wire.Envelope) { e.GetAcceptance().Offer = nil }, malformed, "offer is missing"},
+		{"an acceptance of nothing", "acceptance", func(e *wire.Envelope) { e.GetAcceptance().Offer = nil }, malformed, "offer ID is missing"},
 		{"a hold without an end", "acceptance", func(e *wire.Envelope) { e.GetAcceptance().HoldUntil = 0 }, malformed, "hold-until"},
-		{"a reservation without a name", "vote", func(e *wire.Envelope) { e.GetVote().Reservations[0].Id = "" }, malformed, "reservation is missing"},
+		{"a reservation without a name", "vote", func(e *wire.Envelope) { e.GetVote().Reservations[0].Id = "" }, malformed, "reservation ID is missing"},
 		{"a reservation of no cores", "vote", func(e *wire.Envelope) { e.GetVote().Reservations[0].Cores = 0 }, malformed, "cores"},
 		{"a reservation with a quote in its name", "cancellation", func(e *wire.Envelope) { e.GetCancellation().Reservations[0] = `r"1` }, malformed, "reservation"},
 		{"a contract that is no hash", "outcome-query", func(e *wire.Envelope) { e.GetOutcomeQuery().Contract = "c" }, malformed, "64 hex"},
