@@ -103,7 +103,7 @@ func table() []layer {
 		{"agents/sim/adversary", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message rfql agents agents/resource agents/resource/pricing agents/sim agents/sim/market agents/user", ""},
 		{"agents/sim/explore", impure, "agents/sim agents/sim/adversary agents/sim/market", ""},
 		{"agents/sim/dbc", pure, "agents/user/sweep protocol", ""},
-		{"agents/sim/nat", impure, "agents/control agents/sim/wan", ""},
+		{"agents/sim/nat", impure, "agents agents/control agents/sim/wan", ""},
 		{"agents/sim/experiment", impure, "agents/index agents/sim/dbc agents/user/sweep agents/user/sweep/plan protocol protocol/auction protocol/codec protocol/message rfql agents agents/bank agents/queue/swf agents/resource agents/resource/forecast agents/resource/pricing agents/sim agents/sim/federation agents/sim/market agents/sim/nat agents/sim/real agents/sim/wan agents/user agents/workload agents/workload/published", "gonum.org/v1"},
 		{"agents/sim/wan", impure, "", "golang.org/x/sys"},
 		{"agents/sim/real", impure, "agents protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/control agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/boltfile bank/ledger bank/ledgerdb", "golang.org/x/sys"},

@@ -20,6 +20,7 @@ const (
 	natForget = 30 * time.Second
 	natLast   = 35 * time.Second // so that idle mappings would be forgotten
 	natBought = .99              // least share of orders, in each cell
+	natAtOnce = 3                // cells for each parallel run: they mostly wait
 )
 
 // natCell is a cell, or why it could not be tried.
@@ -34,8 +35,9 @@ func natRun(ctx context.Context, l *Lab, r *Result) error {
 		r.NotRun = fmt.Sprintf("it needs real processes: %v", err)
 		return nil
 	}
-	kinds := wan.NATs()
-	cells, err := gather(ctx, l, "pairs", len(kinds)*len(kinds), func(i int) natCell {
+	kinds, many := wan.NATs(), *l
+	many.Jobs *= natAtOnce
+	cells, err := gather(ctx, &many, "pairs", len(kinds)*len(kinds), func(i int) natCell {
 		return l.natTry(ctx, kinds[i/len(kinds)], kinds[i%len(kinds)], i)
 	})
 	t := Table{Name: "runs", About: "User and site", Shown: true, Columns: []string{

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"ramp/agents"
+	"ramp/agents/control"
 	"ramp/agents/sim/wan"
 )
 
@@ -152,7 +154,14 @@ func (m *market) found(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.sell(ctx, m.site, "site", "--programs", "as-user:root")
+	err := m.sell(ctx, m.site, "site", "--programs", "as-user:root")
+	for err == nil && m.cfg.Site != wan.Public { // it needs a place with a relay
+		var s control.LiveStatus
+		if s, err = m.site.status(ctx); len(s.Reach.Relays) > 0 || !agents.Pause(ctx, control.BusyPause) {
+			break
+		}
+	}
+	return err
 }
 
 // second starts the second agent at a public address. Nobody buys from it.
