@@ -166,6 +166,24 @@ func TestASellerThatDoesNotSignIsAskedLastAtOnce(t *testing.T) {
 	}
 }
 
+// Who was away from the network does not blame the sellers more than before.
+func TestAnAbsentUserIsNoReasonToAskASellerLast(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	m := markettest.New(t, cast, markettest.Config{Seed: 1})
+	var back time.Time
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		if _, confirms := p.Message.Body.(message.Confirmation); confirms && back.IsZero() {
+			back = m.Now().Add(40 * time.Second)
+		}
+		return markettest.Fate{Drop: m.Now().Before(back)}
+	}
+	m.Buy("p", 1, message.Options{})
+	m.RunUntil(3*time.Minute, func() bool { return last(m).Done })
+	if p := m.Purchases()["p"]; p.Void != protocol.CodeSettleBy || failed(m, cast, markettest.Seller(1)) != 1 {
+		t.Errorf("%s: %s; %d failures, want 1", p.State, p.Why, failed(m, cast, markettest.Seller(1)))
+	}
+}
+
 // A refusal needs no words: its code alone says why nothing was bought.
 func TestARefusalWithoutANote(t *testing.T) {
 	m := markettest.New(t, markettest.NewCast(t, 1), markettest.Config{Seed: 1})

@@ -178,7 +178,7 @@ func (c *Coordinator) confirming() bool { return c.state == Confirming || c.stat
 // Receive takes a seller's or the bank's message of this conversation.
 func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output {
 	if c.confirming() {
-		c.settlement.heed(m)
+		c.settlement.heed(now, m)
 	}
 	var out protocol.Output
 	switch body := m.Body.(type) {
@@ -433,7 +433,7 @@ func (c *Coordinator) unsigned(now time.Time, why protocol.Code) {
 	}
 	for _, id := range c.settlement.sellers {
 		if _, signed := c.settlement.sales[id]; !signed {
-			c.votes.silences = append(c.votes.silences, Silence{id, now, true})
+			c.votes.silences = append(c.votes.silences, Silence{id, now, c.settlement.heard})
 		}
 	}
 }

@@ -69,7 +69,7 @@ type ballot struct {
 type Silence struct {
 	Seller   protocol.AgentID
 	Until    time.Time
-	Unsigned bool // it voted, but did not sign
+	Unsigned bool // it voted, but did not sign, although the network was there
 }
 
 func newElection(cfg *CoordinatorConfig) *election {

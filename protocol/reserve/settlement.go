@@ -23,6 +23,7 @@ type settlement struct {
 	receipt  *contract.VerifiedReceipt
 	copied   bool      // every copy is durable
 	voiding  bool      // ask the bank to void, until it decides
+	heard    bool      // the bank has answered before settle-by: the network was there
 	gaveUp   bool      // because the owner or a seller wants it, not because it is too late
 	copiesBy time.Time // when a settled purchase stops waiting for copies
 	retryAt  time.Time
@@ -138,8 +139,9 @@ func (s *settlement) ask(now time.Time, deciding bool) []protocol.Message {
 }
 
 // heed notes what keeps the bank from deciding, before the message takes effect.
-func (s *settlement) heed(m protocol.Message) {
+func (s *settlement) heed(now time.Time, m protocol.Message) {
 	bank := s.bundle.Bundle.Bank
+	s.heard = s.heard || m.Sender == bank && now.Before(s.bundle.Bundle.SettleBy)
 	switch body := m.Body.(type) {
 	case message.Refusal:
 		if m.Sender == bank && len(body.Reasons) > 0 {
