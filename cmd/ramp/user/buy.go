@@ -59,11 +59,11 @@ another). An ID is bought once, ever. If the bank has not decided after 30 s (or
 command ends with 5, and the daemon or the next command keeps asking.
 
 If others take the cores first, or a seller does not sign in time, the agent bids again, as
-ID.bid2, ID.bid3, ... --wait retries a failed purchase after about 2 s, 4 s, and so on, up to 5
-minutes, as ID.2, ID.3, ...; it gives up at once for lack of funds, because of a policy, when
-the request's time is over, or if you decline. If a site loses a unit before its slot begins,
-it refunds the unit, and the agent buys it again as ID.again1, ID.again2, ..., at most 8 times
-and within --max-cost, but not with --approve.
+ID.bid2, ID.bid3 and so on. With --wait it retries a failed purchase after about 2 s, 4 s, and
+so on, up to 5 minutes, as ID.2, ID.3, ...; it gives up at once for lack of funds, because of a
+policy, when the request's time is over, or if you decline. If a site loses a unit before its
+slot begins, it refunds the unit, and the agent buys it again as ID.again1, ID.again2, ..., at
+most 8 times and within --max-cost, but not with --approve.
 
 ` + cli.RequestHelp,
 		Example: fmt.Sprintf(cli.RequestExample, "buy"),
