@@ -97,10 +97,8 @@ func (s *Sellers) answer(now time.Time, m protocol.Message, call message.CallFor
 			return refuseAll(call.Round, protocol.CodeMalformed, clip(err.Error())), true
 		}
 		e = s.add(key, seller)
-	} else if len(call.Document) > 0 {
-		if d, err := s.cfg.Read(call.Document); err != nil || d.Hash != e.Value.(*sellerAuction).seller.hash {
-			return refuseAll(call.Round, protocol.CodeMismatch, "this conversation is about another document"), true
-		}
+	} else if len(call.Document) > 0 && documentHash(call.Document) != e.Value.(*sellerAuction).seller.hash {
+		return refuseAll(call.Round, protocol.CodeMismatch, "this conversation is about another document"), true
 	}
 	a, ok := e.Value.(*sellerAuction).seller.Call(now, call, cal)
 	for i := range a.Lines {
