@@ -93,6 +93,8 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 	return in, nil
 }
 
+var putting sync.Mutex // two uploads of one path would replace each other
+
 // put moves a whole upload to its path. It never replaces a file: the same form may have been sent
 // before, and its order may need that one.
 func put(root *os.Root, half, source, name string) (protocol.StagedFile, error) {
@@ -100,11 +102,13 @@ func put(root *os.Root, half, source, name string) (protocol.StagedFile, error) 
 	if err != nil {
 		return sent, err
 	}
+	putting.Lock()
+	defer putting.Unlock()
 	switch there, err := stage.Describe(source, name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return sent, errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.Rename(half, name))
 	case err == nil && there != sent:
-		err = exit.Fail(exit.Usage, "open 'New request' again", "this form was sent before with another %s", name)
+		err = exit.Fail(exit.Usage, "open 'New request' again", "this form was sent before with another %s, or has two", name)
 		fallthrough
 	default:
 		return sent, errors.Join(err, root.Remove(half))
