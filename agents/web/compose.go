@@ -153,7 +153,7 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		field{Name: "optimize", Label: "Optimize for", Type: "select", Value: cmp.Or(values.Get("optimize"), "cost-time"), Options: []link{{"least cost, and soon", "cost-time"}, {"least cost", "cost"}, {"earliest end", "time"}}},
 		field{Name: "max-cost", Label: "Highest total", Hint: "credits for everything; empty: no limit", Value: values.Get("max-cost")},
 		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves", Value: values.Get("rounds")},
-		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields from Cores to Name", Value: values.Get("document")},
+		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields from Cores to Name, and its objective the one above", Value: values.Get("document")},
 		field{Name: "command", Label: "A program to run there", Type: "area", Hint: "as in a shell: ./simulate input.dat > result.txt; empty: only time is bought", Value: values.Get("command")},
 		field{Name: "app", Label: "Or an application", Hint: "its name at the sites that have it, instead of a program", Value: values.Get("app")},
 		field{Name: "params", Label: "Parameters of the application", Type: "area", Hint: "NAME=VALUE, one in each line", Value: values.Get("params")},

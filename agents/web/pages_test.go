@@ -152,7 +152,7 @@ func TestAnAgentThatIsAwayHasAPage(t *testing.T) {
 		}
 	}
 	b, _ := io.ReadAll(s.do(s.request("POST", "/approve", url.Values{"id": {"p1"}, "yes": {"1"}})).Body)
-	if !strings.Contains(string(b), "Go back and send the form again") || strings.Contains(string(b), "goes on by itself") {
+	if !strings.Contains(string(b), "Reload this page when it runs") || strings.Contains(string(b), "goes on by itself") {
 		t.Errorf("a form: %s", b)
 	}
 }

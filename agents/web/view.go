@@ -218,7 +218,7 @@ func (s *Server) failure(r *http.Request, err error) page {
 		status, title = http.StatusServiceUnavailable, "The agent does not answer"
 		next := "This page goes on by itself as soon as it is back."
 		if r.Method == http.MethodPost {
-			next = "Go back and send the form again when it runs; sent twice, it counts once."
+			next = "Reload this page when it runs, and let the browser send the form again: an order that is sent twice counts once."
 		}
 		n = &note{"bad", "The agent's daemon does not run, or has just ended.", next + " 'ramp status' shows whether it runs, and '" + serveCommands[s.cfg.Kind] + "' starts it. What was ordered and signed is not lost."}
 	case errors.As(err, &e) && e.Code == exit.Usage:

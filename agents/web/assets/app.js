@@ -48,7 +48,8 @@
     stopPolling();
     say(away ? awayText : '');
   };
-  const awayText = 'The agent does not answer. This page goes on by itself when it is back.';
+  const goesOn = document.querySelector('#live[hx-get]') ? ' This page goes on by itself when it is back.' : '';
+  const awayText = 'The agent does not answer.' + goesOn;
   const lost = () => {
     if (heard || polling || document.hidden) return;
     say('Live news do not arrive, perhaps because a proxy keeps them back. The page asks every ' + period / 1000 + ' s instead.');
