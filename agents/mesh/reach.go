@@ -85,7 +85,7 @@ type reach struct {
 	ep        *endpoint
 	stats     relayStats
 	begun     chan struct{} // closed when ep is set
-	met       chan struct{} // an agent may be a relay
+	met       chan struct{} // a peer has shown its card: it may relay
 	punching  punching
 
 	mu      sync.Mutex

@@ -155,13 +155,11 @@ func (m *market) found(ctx context.Context) error {
 		}
 	}
 	err := m.sell(ctx, m.site, "site", "--programs", "as-user:root")
-	for err == nil && m.cfg.Site != wan.Public { // it needs a place with a relay
-		var s control.LiveStatus
-		if s, err = m.site.status(ctx); len(s.Reach.Relays) > 0 || !agents.Pause(ctx, control.BusyPause) {
-			break
-		}
+	var s control.LiveStatus
+	for err == nil && m.cfg.Site != wan.Public && len(s.Reach.Relays) == 0 && agents.Pause(ctx, control.BusyPause) { // it needs a relay
+		s, err = m.site.status(ctx)
 	}
-	return err
+	return errors.Join(err, ctx.Err())
 }
 
 // second starts the second agent at a public address. Nobody buys from it.
