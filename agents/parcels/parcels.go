@@ -104,15 +104,14 @@ func put(root *os.Root, half, source, name string) (protocol.StagedFile, error) 
 	}
 	putting.Lock()
 	defer putting.Unlock()
-	switch there, err := stage.Describe(source, name); {
-	case errors.Is(err, fs.ErrNotExist):
+	there, err := stage.Describe(source, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return sent, errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.Rename(half, name))
-	case err == nil && there != sent:
-		err = exit.Fail(exit.Usage, "open 'New request' again", "this form was sent before with another %s, or has two", name)
-		fallthrough
-	default:
-		return sent, errors.Join(err, root.Remove(half))
 	}
+	if err == nil && there != sent {
+		err = exit.Fail(exit.Usage, "open 'New request' again", "this form was sent before with another %s, or has two", name)
+	}
+	return sent, errors.Join(err, root.Remove(half))
 }
 
 // room refuses what would not fit beside all other parcels.

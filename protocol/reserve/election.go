@@ -64,7 +64,7 @@ type ballot struct {
 	vouched  bool // asked with one
 }
 
-// Silence is a vote that did not come. If Until is in the future, it can still come
+// Silence is a vote, or a signature, that did not come. If Until is in the future, it can still come
 // in time, although the purchase no longer waits for it.
 type Silence struct {
 	Seller   protocol.AgentID
