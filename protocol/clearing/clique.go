@@ -103,11 +103,14 @@ func (r *relaxation) dropIdle() {
 			rows++
 		}
 	}
-	for b, in := range r.in {
-		r.p.Columns[b] = r.p.Columns[b][:len(r.p.Columns[b])-len(in)]
-		r.in[b] = in[:0]
-		for _, row := range in {
-			if n, kept := number[row]; kept {
+	for b, parts := range r.parts {
+		first := slices.IndexFunc(parts, func(u use) bool { return u.row >= r.cliques })
+		if first < 0 {
+			continue
+		}
+		r.p.Columns[b], r.parts[b] = r.p.Columns[b][:first], parts[:first]
+		for _, u := range parts[first:] {
+			if n, kept := number[u.row]; kept {
 				r.put(b, n)
 			}
 		}
@@ -118,7 +121,7 @@ func (r *relaxation) dropIdle() {
 // put adds offer b to the clique of a row.
 func (r *relaxation) put(b, row int) {
 	r.p.Columns[b] = append(r.p.Columns[b], lp.Entry{Row: row, Value: 1})
-	r.in[b] = append(r.in[b], row)
+	r.parts[b] = append(r.parts[b], use{row, 1})
 }
 
 // violated grows a clique from each offer taken in part, by those with the largest parts and

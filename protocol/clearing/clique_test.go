@@ -3,6 +3,7 @@ package clearing
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,15 +142,18 @@ func TestCliquesWithoutAPriceAreDropped(t *testing.T) {
 		r.dropIdle()
 		got := make([][]int, len(r.p.Right)-r.cliques)
 		for b, c := range r.p.Columns {
-			var in []int
+			var rows, parts []int
 			for _, e := range c {
+				rows = append(rows, e.Row)
 				if e.Row >= r.cliques {
 					got[e.Row-r.cliques] = append(got[e.Row-r.cliques], b)
-					in = append(in, e.Row)
 				}
 			}
-			if fmt.Sprint(in) != fmt.Sprint(r.in[b]) {
-				t.Fatalf("offer %d is in %v, its column in %v", b, r.in[b], in)
+			for _, u := range r.parts[b] {
+				parts = append(parts, u.row)
+			}
+			if !slices.Equal(rows, parts) {
+				t.Fatalf("offer %d is in %v, its column in %v", b, parts, rows)
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) || len(r.p.Equal) != len(r.p.Right) {

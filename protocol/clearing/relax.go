@@ -37,9 +37,9 @@ type relaxation struct {
 
 	limit    [levels]int64 // on other levels; unlimited: none, or all sets are equal there
 	capacity []int64       // of the model's rows, and then these limits
-	uses     [][]use       // by offer
+	parts    [][]use       // by offer: its rows in the programme, those of cliques last
+	sums     []int64       // by offer, at the level
 	cliques  int           // the first row of a clique
-	in       [][]int       // by offer: the rows of its cliques
 	excluded []*big.Int    // by offer; nil: not known yet
 	age      int           // how often cliques were dropped
 
@@ -55,10 +55,10 @@ type relaxation struct {
 func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relaxation {
 	m := cv.m
 	r := &relaxation{
-		cover: cv, purse: purse, level: l, limit: limit, group: make([]int, len(m.groups)), in: make([][]int, len(m.offers)),
-		rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
+		cover: cv, purse: purse, level: l, limit: limit, group: make([]int, len(m.groups)),
+		parts: make([][]use, len(m.offers)), rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
 	}
-	r.addRows()
+	uses := r.addRows()
 	p := &lp.Problem{Equal: append([]bool(nil), cv.need...)}
 	for g, list := range m.groups {
 		r.group[g] = -1
@@ -73,15 +73,16 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 	size := 0
 	for i := range m.offers {
 		most |= uint64(m.offers[i].sums[l])
-		p.Columns = append(p.Columns, r.column(i))
+		r.sums = append(r.sums, m.offers[i].sums[l])
+		p.Columns = append(p.Columns, r.column(i, uses[i]))
 		size += len(p.Columns[i])
 	}
 	if size > mostLPSize || len(p.Equal) > mostLPRows {
 		return nil
 	}
 	r.shift = max(bits.Len64(most)-lpBits, 0)
-	for i := range m.offers {
-		p.Costs = append(p.Costs, math.Ldexp(float64(m.offers[i].sums[l]), -r.shift))
+	for _, sum := range r.sums {
+		p.Costs = append(p.Costs, math.Ldexp(float64(sum), -r.shift))
 	}
 	for range p.Equal {
 		p.Right = append(p.Right, 1)
@@ -105,14 +106,14 @@ func (r *relaxation) begin(basis *lp.Basis) {
 	}
 }
 
-// addRows makes a row of each limit. Its numbers, and those of the offers, are rounded down: sums
-// within the limit stay within it, and prices of such numbers can be whole. An offer above the
-// limit cannot be taken, however far above it is.
-func (r *relaxation) addRows() {
+// addRows makes a row of each limit, and returns the rows that each offer uses. Numbers of rows
+// and offers are rounded down: sums within the limit stay within it, and prices of such numbers
+// can be whole. An offer above the limit cannot be taken, however far above it is.
+func (r *relaxation) addRows() (uses [][]use) {
 	m := r.cover.m
 	r.capacity = slices.Clone(m.capacity)
 	for i := range m.offers {
-		r.uses = append(r.uses, slices.Clip(m.offers[i].uses))
+		uses = append(uses, slices.Clip(m.offers[i].uses))
 	}
 	for l, limit := range r.limit {
 		if limit <= 0 || limit == unlimited {
@@ -121,25 +122,30 @@ func (r *relaxation) addRows() {
 		shift := max(bits.Len64(uint64(limit))-sumBits, 0)
 		for i := range m.offers {
 			if n := m.offers[i].sums[l] >> shift; n > 0 {
-				r.uses[i] = append(r.uses[i], use{len(r.capacity), min(n, limit>>shift+1)})
+				uses[i] = append(uses[i], use{len(r.capacity), min(n, limit>>shift+1)})
 			}
 		}
 		r.capacity = append(r.capacity, limit>>shift)
 	}
+	return uses
 }
 
 func (r *relaxation) several() bool { return len(r.capacity) > len(r.cover.m.capacity) }
 
-func (r *relaxation) column(b int) []lp.Entry {
+func (r *relaxation) column(b int, uses []use) []lp.Entry {
 	o := &r.cover.m.offers[b]
-	var c []lp.Entry
 	for _, u := range o.units {
-		c = append(c, lp.Entry{Row: u, Value: 1})
+		r.parts[b] = append(r.parts[b], use{u, 1})
 	}
 	if o.group >= 0 && r.group[o.group] >= 0 {
-		c = append(c, lp.Entry{Row: r.group[o.group], Value: 1})
+		r.parts[b] = append(r.parts[b], use{r.group[o.group], 1})
 	}
-	for _, u := range r.uses[b] {
+	var c []lp.Entry
+	for _, u := range r.parts[b] {
+		c = append(c, lp.Entry{Row: u.row, Value: 1})
+	}
+	for _, u := range uses {
+		r.parts[b] = append(r.parts[b], use{r.cores + u.row, u.cores})
 		c = append(c, lp.Entry{Row: r.cores + u.row, Value: float64(u.cores) / float64(r.capacity[u.row])})
 	}
 	return c
@@ -147,14 +153,17 @@ func (r *relaxation) column(b int) []lp.Entry {
 
 // sync tells the simplex which offers can be part of a set here.
 func (r *relaxation) sync() {
-	for b := range r.on {
-		r.on[b] = r.cover.live[b] || r.taken(b)
-		r.s.Switch(b, r.on[b])
+	copy(r.on, r.cover.live)
+	for _, b := range r.cover.by {
+		if b >= 0 {
+			r.on[b] = true
+		}
+	}
+	for b, on := range r.on {
+		r.s.Switch(b, on)
 	}
 	r.purse.steps += len(r.on) / 2
 }
-
-func (r *relaxation) taken(b int) bool { return r.cover.by[r.cover.m.offers[b].units[0]] == b }
 
 // solve solves the relaxation at this node, within so much work, and returns a proved bound
 // on the sum of any set. limit is the largest sum of interest.
@@ -220,9 +229,16 @@ func (r *relaxation) exact(l level) int64 {
 		if !r.on[b] {
 			continue
 		}
-		r.rc[b] = r.reduced(l, b)
-		if r.rc[b] < 0 || r.taken(b) {
-			bound += r.rc[b]
+		var rc int64
+		if l != nothing {
+			rc = r.sums[b]
+		}
+		for _, u := range r.parts[b] {
+			rc -= u.cores * r.price[u.row]
+		}
+		r.purse.steps += len(r.parts[b]) / 4
+		if r.rc[b] = rc; rc < 0 || !r.cover.live[b] { // or it is taken
+			bound += rc
 		}
 		if bound < leastBound {
 			return math.MinInt64
@@ -230,24 +246,4 @@ func (r *relaxation) exact(l level) int64 {
 	}
 	r.purse.steps += len(r.rc)
 	return bound
-}
-
-// reduced is what offer b costs beyond the prices.
-func (r *relaxation) reduced(l level, b int) int64 {
-	o := &r.cover.m.offers[b]
-	rc := o.sums[l]
-	for _, u := range o.units {
-		rc -= r.price[u]
-	}
-	if o.group >= 0 && r.group[o.group] >= 0 {
-		rc -= r.price[r.group[o.group]]
-	}
-	for _, row := range r.in[b] {
-		rc -= r.price[row]
-	}
-	for _, u := range r.uses[b] {
-		rc -= u.cores * r.price[r.cores+u.row]
-	}
-	r.purse.steps += (len(o.units) + len(r.uses[b]) + len(r.in[b])) / 4
-	return rc
 }

@@ -241,8 +241,9 @@ func (t *tree) wait(bound int64, offer int) {
 // choose takes or leaves an offer, and reports whether a set may still exist.
 func (t *tree) choose(b int, take bool) bool {
 	cv := &t.s.cover
-	if t.r.taken(b) || !cv.live[b] {
-		return t.r.taken(b) == take
+	if !cv.live[b] {
+		taken := cv.by[cv.m.offers[b].units[0]] == b
+		return taken == take
 	}
 	c := choice{b, take, len(cv.trail)}
 	if take {
