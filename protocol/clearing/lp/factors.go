@@ -10,7 +10,9 @@ import (
 type factors struct {
 	m      int
 	pivots []pivot
+	upper  []int // pivots with an upper part or a value other than 1
 	lower  []int // pivots with a lower part
+	rows   []int // by position: of its pivot
 	work   []float64
 	etas   []eta
 	serial int // of the last factorisation or update
@@ -23,10 +25,9 @@ type factors struct {
 
 // pivot is a step of the elimination.
 type pivot struct {
-	row, at int     // at is the position of its column in the basis
-	value   float64 // on the diagonal
-	upper   []Entry // by row of an earlier pivot
-	lower   []Entry // by row, multipliers
+	value             float64 // on the diagonal
+	row, at           int32   // at is the position of its column in the basis
+	begin, middle, to int32   // in entries: rows of earlier pivots, and then, from the middle, multipliers by row
 }
 
 // eta replaces the column at a position.
@@ -57,14 +58,14 @@ func (f *factors) truncate(n, serial int) bool {
 
 // begin takes another number of rows. Its serial numbers go on, so that no older mark fits.
 func (f *factors) begin(m int) {
-	f.m, f.work, f.order = m, make([]float64, m), elimination{
+	f.m, f.work, f.rows, f.order = m, make([]float64, m), make([]int, m), elimination{
 		row: make([]int, m), done: make([]bool, m), counts: make([]int, m), left: make([]int, m), first: make([]int, m+1), filled: make([]bool, m),
 	}
 }
 
 // factor factorises the columns, by position. It reports failure if they are singular.
 func (f *factors) factor(columns [][]Entry) (work int, ok bool) {
-	f.etas, f.pivots, f.lower = f.etas[:0], f.pivots[:0], f.lower[:0]
+	f.etas, f.pivots, f.upper, f.lower = f.etas[:0], f.pivots[:0], f.upper[:0], f.lower[:0]
 	f.entries, f.changes = f.entries[:0], f.changes[:0]
 	f.serial++
 	f.begun = f.serial
@@ -202,34 +203,35 @@ func openRow(c []Entry, done []bool) int {
 // simple adds a pivot whose column no earlier pivot changes: that of a row or column with
 // nothing else left.
 func (f *factors) simple(column []Entry, at int) {
-	p := pivot{at: at, row: f.order.row[at]}
+	row, value := f.order.row[at], 0.0
 	begin := len(f.entries)
 	for _, x := range column {
 		switch {
-		case x.Row == p.row:
-			p.value = x.Value
+		case x.Row == row:
+			value = x.Value
 		case f.order.filled[x.Row]:
 			f.entries = append(f.entries, x)
 		}
 	}
-	p.upper = f.entries[begin:len(f.entries):len(f.entries)]
-	begin = len(f.entries)
+	middle := len(f.entries)
 	for _, x := range column {
-		if x.Row != p.row && !f.order.filled[x.Row] {
-			f.entries = append(f.entries, Entry{x.Row, x.Value / p.value})
+		if x.Row != row && !f.order.filled[x.Row] {
+			f.entries = append(f.entries, Entry{x.Row, x.Value / value})
 		}
 	}
-	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
-	f.add(p)
+	f.add(row, at, value, begin, middle)
 }
 
-// add appends a pivot; filled marks the rows of all pivots.
-func (f *factors) add(p pivot) {
-	if len(p.lower) > 0 {
+// add appends a pivot of the last entries; filled marks the rows of all pivots.
+func (f *factors) add(row, at int, value float64, begin, middle int) {
+	if begin < middle || value != 1 {
+		f.upper = append(f.upper, len(f.pivots))
+	}
+	if middle < len(f.entries) {
 		f.lower = append(f.lower, len(f.pivots))
 	}
-	f.order.filled[p.row] = true
-	f.pivots = append(f.pivots, p)
+	f.order.filled[row], f.rows[at] = true, row
+	f.pivots = append(f.pivots, pivot{value, int32(row), int32(at), int32(begin), int32(middle), int32(len(f.entries))})
 }
 
 // eliminate adds the pivot of a column that earlier ones of its kind change.
@@ -252,34 +254,31 @@ func (f *factors) eliminate(column []Entry, at int) bool {
 			continue
 		}
 		w[q.row] = 0
-		f.entries = append(f.entries, Entry{q.row, v})
-		for _, x := range q.lower {
+		f.entries = append(f.entries, Entry{int(q.row), v})
+		lower := f.entries[q.middle:q.to]
+		for _, x := range lower {
 			if w[x.Row] == 0 {
 				e.nonzero = append(e.nonzero, x.Row)
 			}
 			w[x.Row] -= mul(x.Value, v)
 		}
-		e.work += len(q.lower)
+		e.work += len(lower)
 	}
-	p := pivot{at: at, upper: f.entries[begin:len(f.entries):len(f.entries)]}
-	p.row = e.choosePivot(w)
-	if p.row >= 0 && math.Abs(w[p.row]) > leastTurn {
-		p.value = w[p.row]
+	row, value, middle := e.choosePivot(w), 0.0, len(f.entries)
+	if row >= 0 && math.Abs(w[row]) > leastTurn {
+		value = w[row]
 	}
-	begin = len(f.entries)
 	for _, r := range e.nonzero {
-		if v := w[r]; r != p.row && p.value != 0 && math.Abs(v) > 1e-14 {
-			f.entries = append(f.entries, Entry{r, v / p.value})
+		if v := w[r]; r != row && value != 0 && math.Abs(v) > 1e-14 {
+			f.entries = append(f.entries, Entry{r, v / value})
 		}
 		w[r] = 0
 	}
 	e.work += len(e.nonzero) + (len(f.pivots)-len(e.order))/2
-	if p.value == 0 {
-		return false
+	if value != 0 {
+		f.add(row, at, value, begin, middle)
 	}
-	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
-	f.add(p)
-	return true
+	return value != 0
 }
 
 // choosePivot takes the row with the fewest columns left among those whose value is at least
@@ -306,80 +305,77 @@ func (f *factors) solve(x []float64) (work int) {
 	for _, i := range f.lower {
 		p := &f.pivots[i]
 		if v := x[p.row]; v != 0 {
-			for _, e := range p.lower {
-				x[e.Row] -= mul(e.Value, v)
-			}
-			work += len(p.lower)
+			work += subtract(x, f.entries[p.middle:p.to], v)
 		}
 	}
-	for i := len(f.pivots) - 1; i >= 0; i-- {
-		p := &f.pivots[i]
-		v := x[p.row]
-		if v == 0 {
-			f.work[p.at] = 0
-			continue
+	for k := len(f.upper) - 1; k >= 0; k-- {
+		p := &f.pivots[f.upper[k]]
+		if v := x[p.row]; v != 0 {
+			v /= p.value
+			work += subtract(x, f.entries[p.begin:p.middle], v)
+			x[p.row] = v
 		}
-		v /= p.value
-		for _, e := range p.upper {
-			x[e.Row] -= mul(e.Value, v)
-		}
-		work += len(p.upper)
-		f.work[p.at] = v
+	}
+	for at, r := range f.rows {
+		f.work[at] = x[r]
 	}
 	copy(x, f.work)
 	clear(f.work)
 	for i := range f.etas {
 		e := &f.etas[i]
-		if x[e.at] == 0 {
-			continue
+		if v := x[e.at]; v != 0 {
+			v /= e.value
+			work += subtract(x, e.others, v)
+			x[e.at] = v
 		}
-		t := x[e.at] / e.value
-		for _, o := range e.others {
-			x[o.Row] -= mul(o.Value, t)
-		}
-		x[e.at] = t
-		work += len(e.others)
 	}
 	return work + 3*f.m/2 + 2*len(f.etas)
+}
+
+// subtract takes v times the entries from x, and returns how many they are.
+func subtract(x []float64, entries []Entry, v float64) int {
+	for _, e := range entries {
+		x[e.Row] -= mul(e.Value, v)
+	}
+	return len(entries)
+}
+
+// rest is what is left of v once the entries' values times those of x are taken.
+func rest(v float64, entries []Entry, x []float64) float64 {
+	for _, e := range entries {
+		v -= mul(e.Value, x[e.Row])
+	}
+	return v
 }
 
 // transposed turns x, by position, into the solution of y·B = x, by row.
 func (f *factors) transposed(x []float64) (work int) {
 	for i := len(f.etas) - 1; i >= 0; i-- {
 		e := &f.etas[i]
-		sum := x[e.at]
-		for _, o := range e.others {
-			sum -= mul(o.Value, x[o.Row])
-		}
-		x[e.at] = sum / e.value
+		x[e.at] = rest(x[e.at], e.others, x) / e.value
 		work += len(e.others)
 	}
 	w := f.work
-	for i := range f.pivots {
+	for at, r := range f.rows {
+		w[r] = x[at]
+	}
+	for _, i := range f.upper {
 		p := &f.pivots[i]
-		sum := x[p.at]
-		for _, e := range p.upper {
-			sum -= mul(e.Value, w[e.Row])
-		}
-		w[p.row] = sum / p.value
-		work += len(p.upper)
+		w[p.row] = rest(w[p.row], f.entries[p.begin:p.middle], w) / p.value
+		work += int(p.middle - p.begin)
 	}
 	for k := len(f.lower) - 1; k >= 0; k-- {
 		p := &f.pivots[f.lower[k]]
-		sum := w[p.row]
-		for _, e := range p.lower {
-			sum -= mul(e.Value, w[e.Row])
-		}
-		w[p.row] = sum
-		work += len(p.lower)
+		w[p.row] = rest(w[p.row], f.entries[p.middle:p.to], w)
+		work += int(p.to - p.middle)
 	}
 	copy(x, w)
 	clear(w)
 	return work + 3*f.m/2 + 2*len(f.etas)
 }
 
-// replace puts the column whose solution is given at a position.
-func (f *factors) replace(at int, column []float64) {
+// replace puts the column whose solution is given at a position. It returns the other entries.
+func (f *factors) replace(at int, column []float64) []Entry {
 	begin := len(f.changes)
 	for i, v := range column {
 		if i != at && math.Abs(v) > 1e-14 {
@@ -387,5 +383,7 @@ func (f *factors) replace(at int, column []float64) {
 		}
 	}
 	f.serial++
-	f.etas = append(f.etas, eta{at, column[at], f.changes[begin:len(f.changes):len(f.changes)], f.serial})
+	others := f.changes[begin:len(f.changes):len(f.changes)]
+	f.etas = append(f.etas, eta{at, column[at], others, f.serial})
+	return others
 }

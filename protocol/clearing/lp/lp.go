@@ -61,10 +61,10 @@ type Simplex struct {
 	slacks []Entry   // by row
 	basic  [][]Entry // by position: its column
 
-	off   []bool // by column
-	head  []int  // by position in the basis: its variable
-	place []int  // by variable: its position; -1: nonbasic
-	upper []bool // nonbasic at its upper bound
+	most  []float64 // by variable: its upper bound, 0 for a column that is off
+	head  []int     // by position in the basis: its variable
+	place []int     // by variable: its position; -1: nonbasic
+	upper []bool    // nonbasic at its upper bound
 	x     []float64
 	d     []float64 // reduced costs of variables
 	edge  []float64 // squared norms of the rows of the inverse
@@ -72,8 +72,9 @@ type Simplex struct {
 	ray   []float64 // by row
 
 	rho, alpha, column, tau, flip []float64
-	touched                       []int // nonbasic variables with an alpha
-	marked                        []bool
+	touched                       []int   // nonbasic variables with an alpha
+	marked                        []mark  // by variable
+	norm                          float64 // of rho, squared
 	candidates                    []int
 
 	Work int // entries touched so far
@@ -85,9 +86,9 @@ type Simplex struct {
 func New(p *Problem, old *Simplex, same int) *Simplex {
 	m, n := len(p.Right), len(p.Columns)
 	s := &Simplex{
-		p: p, m: m, n: n, rows: make([][]Entry, m), off: make([]bool, n), head: make([]int, m), place: make([]int, n+m),
+		p: p, m: m, n: n, rows: make([][]Entry, m), most: make([]float64, n+m), head: make([]int, m), place: make([]int, n+m),
 		upper: make([]bool, n+m), x: make([]float64, m), d: make([]float64, n+m), edge: make([]float64, m), ray: make([]float64, m),
-		rho: make([]float64, m), alpha: make([]float64, n+m), column: make([]float64, m), tau: make([]float64, m), flip: make([]float64, m), marked: make([]bool, n+m),
+		rho: make([]float64, m), alpha: make([]float64, n+m), column: make([]float64, m), tau: make([]float64, m), flip: make([]float64, m), marked: make([]mark, n+m),
 	}
 	if old != nil {
 		copy(s.rows, old.rows[:same])
@@ -97,11 +98,14 @@ func New(p *Problem, old *Simplex, same int) *Simplex {
 		for k := len(c) - 1; k >= 0 && c[k].Row >= same; k-- {
 			s.rows[c[k].Row] = append(s.rows[c[k].Row], Entry{j, c[k].Value})
 		}
-		s.place[j] = -1
+		s.place[j], s.most[j] = -1, 1
 	}
 	for i := range m {
-		s.head[i], s.place[n+i], s.edge[i] = n+i, i, 1
+		s.head[i], s.place[n+i], s.marked[n+i], s.edge[i] = n+i, i, basic, 1
 		s.slacks = append(s.slacks, Entry{i, 1})
+		if !p.Equal[i] {
+			s.most[n+i] = math.Inf(1)
+		}
 	}
 	s.basic = make([][]Entry, m)
 	s.f.begin(m)
@@ -109,23 +113,32 @@ func New(p *Problem, old *Simplex, same int) *Simplex {
 	return s
 }
 
+// mark is what cross needs to know of a variable.
+type mark byte
+
+const (
+	crossed mark = 1 // it has an alpha
+	stale   mark = 2 // nonbasic, and its reduced cost unknown: it is off, or was
+	basic   mark = 3
+)
+
 // Switch sets whether column j may be above zero.
 func (s *Simplex) Switch(j int, on bool) {
-	if s.off[j] == on {
-		s.off[j] = !on
+	if on == (s.most[j] == 0) {
+		s.most[j] = 1 - s.most[j]
 		s.Work++
+		if !on && s.place[j] < 0 {
+			s.marked[j] = stale
+		}
 	}
 }
 
-// most is the upper bound of a variable.
-func (s *Simplex) most(v int) float64 {
-	switch {
-	case v < s.n && !s.off[v]:
-		return 1
-	case v < s.n || s.p.Equal[v-s.n]:
-		return 0
+// leave notes that a variable is nonbasic.
+func (s *Simplex) leave(v int) {
+	s.place[v], s.marked[v] = -1, 0
+	if s.most[v] == 0 {
+		s.marked[v] = stale
 	}
-	return math.Inf(1)
 }
 
 // Basis is a state of a Simplex to return to.
@@ -135,6 +148,7 @@ type Basis struct {
 	edge  []float64
 
 	x, d         []float64 // of a mark
+	marked       []mark
 	etas, serial int
 }
 
@@ -147,7 +161,7 @@ func (s *Simplex) Basis() *Basis {
 // Mark is like Basis. It takes more memory, but Return is fast while the basis is near.
 func (s *Simplex) Mark() *Basis {
 	b := s.Basis()
-	b.x, b.d = slices.Clone(s.x), slices.Clone(s.d)
+	b.x, b.d, b.marked = slices.Clone(s.x), slices.Clone(s.d), slices.Clone(s.marked)
 	b.etas, b.serial = len(s.f.etas), s.f.last()
 	s.Work += s.n/4 + s.m/4
 	return b
@@ -156,7 +170,7 @@ func (s *Simplex) Mark() *Basis {
 // Return goes back to b, which may be of a programme without the last rows of this one.
 func (s *Simplex) Return(b *Basis) {
 	for _, v := range s.head {
-		s.place[v] = -1
+		s.leave(v)
 	}
 	copy(s.head, b.head)
 	copy(s.upper, b.upper)
@@ -165,7 +179,7 @@ func (s *Simplex) Return(b *Basis) {
 		s.head[i], s.upper[s.n+i], s.edge[i] = s.n+i, false, 1
 	}
 	for i, v := range s.head {
-		s.place[v] = i
+		s.place[v], s.marked[v] = i, basic
 	}
 	s.Work += s.n/8 + s.m
 	if b.x == nil || !s.f.truncate(b.etas, b.serial) {
@@ -174,6 +188,7 @@ func (s *Simplex) Return(b *Basis) {
 	}
 	copy(s.x, b.x)
 	copy(s.d, b.d)
+	copy(s.marked, b.marked)
 	s.Work += s.n/4 + s.m/4
 }
 
@@ -183,7 +198,7 @@ func (s *Simplex) Values(x []float64) {
 		switch {
 		case s.place[j] >= 0:
 			x[j] = s.x[s.place[j]]
-		case s.upper[j] && !s.off[j]:
+		case s.upper[j] && s.most[j] > 0:
 			x[j] = 1
 		default:
 			x[j] = 0
@@ -201,7 +216,7 @@ func (s *Simplex) Objective() float64 {
 		}
 	}
 	for j := range s.n {
-		if s.place[j] < 0 && s.upper[j] && !s.off[j] {
+		if s.upper[j] && s.place[j] < 0 && s.most[j] > 0 {
 			sum += s.p.Costs[j]
 		}
 	}

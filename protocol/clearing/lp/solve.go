@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Solve looks for the least sum, until the objective exceeds the cutoff or Work the limit.
@@ -55,15 +56,26 @@ func (s *Simplex) restart() bool {
 	if len(s.f.pivots) < s.m && !s.reset() {
 		return false
 	}
+	s.refresh()
 	s.bound()
 	s.fill()
 	return true
 }
 
+// refresh computes reduced costs if those of a column that is on are stale.
+func (s *Simplex) refresh() {
+	for j := range s.n {
+		if s.marked[j] == stale && s.most[j] > 0 {
+			s.price()
+			return
+		}
+	}
+}
+
 // bound puts nonbasic columns to a bound at which their reduced cost is right.
 func (s *Simplex) bound() {
 	for j := range s.n {
-		s.upper[j] = s.place[j] < 0 && !s.off[j] && s.d[j] < 0 && (s.upper[j] || s.d[j] < -dualZero)
+		s.upper[j] = s.d[j] < 0 && s.place[j] < 0 && s.most[j] > 0 && (s.upper[j] || s.d[j] < -dualZero)
 	}
 	s.Work += s.n / 4
 }
@@ -84,10 +96,11 @@ func (s *Simplex) reset() bool {
 			return true
 		}
 		for v := range s.place {
-			s.place[v], s.upper[v] = -1, false
+			s.leave(v)
+			s.upper[v] = false
 		}
 		for i := range s.head {
-			s.head[i], s.place[s.n+i], s.edge[i] = s.n+i, i, 1
+			s.head[i], s.place[s.n+i], s.marked[s.n+i], s.edge[i] = s.n+i, i, basic, 1
 		}
 	}
 	return false
@@ -104,11 +117,17 @@ func (s *Simplex) price() {
 	y := s.rho
 	s.Duals(y)
 	for j, c := range s.p.Columns {
-		s.d[j] = s.p.Costs[j]
-		for _, e := range c {
-			s.d[j] -= mul(y[e.Row], e.Value)
+		if s.place[j] >= 0 {
+			continue
 		}
-		s.Work += len(c)
+		if s.marked[j] = stale; s.most[j] > 0 {
+			d := s.p.Costs[j]
+			for _, e := range c {
+				d -= mul(y[e.Row], e.Value)
+			}
+			s.d[j], s.marked[j] = d, 0
+			s.Work += len(c)
+		}
 	}
 	for i := range s.m {
 		s.d[s.n+i] = -y[i]
@@ -123,7 +142,7 @@ func (s *Simplex) price() {
 func (s *Simplex) fill() {
 	copy(s.x, s.p.Right)
 	for j := range s.n {
-		if s.place[j] < 0 && s.upper[j] {
+		if s.upper[j] && s.place[j] < 0 {
 			for _, e := range s.p.Columns[j] {
 				s.x[e.Row] -= e.Value
 			}
@@ -135,11 +154,13 @@ func (s *Simplex) fill() {
 
 // beyond is by how far the variable at a position is outside its bounds; negative: below.
 func (s *Simplex) beyond(i int) float64 {
-	if s.x[i] < -feasible {
-		return s.x[i]
-	}
-	if over := s.x[i] - s.most(s.head[i]); over > feasible {
-		return over
+	switch x := s.x[i]; {
+	case x < -feasible:
+		return x
+	case x > feasible:
+		if over := x - s.most[s.head[i]]; over > feasible {
+			return over
+		}
 	}
 	return 0
 }
@@ -193,26 +214,28 @@ func (s *Simplex) iterate(r int) Outcome {
 	return Optimal
 }
 
-// cross computes the row of rho over the nonbasic variables into alpha.
+// cross computes the row of rho over the nonbasic variables into alpha, and its norm.
 func (s *Simplex) cross() {
+	s.norm = 0
 	for i, v := range s.rho {
 		if math.Abs(v) < 1e-14 {
 			s.rho[i] = 0
 			continue
 		}
+		s.norm += mul(v, v)
 		for _, e := range s.rows[i] {
 			j := e.Row
-			if s.place[j] >= 0 {
+			if s.marked[j] > crossed {
 				continue
 			}
-			if !s.marked[j] {
-				s.touched, s.marked[j] = append(s.touched, j), true
+			if s.marked[j] == 0 {
+				s.touched, s.marked[j] = append(s.touched, j), crossed
 			}
 			s.alpha[j] += mul(v, e.Value)
 		}
 		s.Work += len(s.rows[i])
-		if j := s.n + i; s.place[j] < 0 {
-			s.touched, s.marked[j] = append(s.touched, j), true
+		if j := s.n + i; s.marked[j] == 0 {
+			s.touched, s.marked[j] = append(s.touched, j), crossed
 			s.alpha[j] = v
 		}
 	}
@@ -222,7 +245,7 @@ func (s *Simplex) cross() {
 // unturn forgets alpha.
 func (s *Simplex) unturn() {
 	for _, j := range s.touched {
-		s.alpha[j], s.marked[j] = 0, false
+		s.alpha[j], s.marked[j] = 0, 0
 	}
 	s.touched = s.touched[:0]
 }
@@ -237,7 +260,7 @@ func (s *Simplex) entering(over float64) int {
 		if over < 0 {
 			a = -a
 		}
-		if math.Abs(a) > dualZero && s.most(j) > 0 && a > 0 != s.upper[j] {
+		if a > 0 != s.upper[j] && math.Abs(a) > dualZero && s.most[j] > 0 {
 			list = append(list, j)
 		}
 	}
@@ -245,7 +268,7 @@ func (s *Simplex) entering(over float64) int {
 	at := 0
 	for ; at < len(list); at++ {
 		s.bringNext(list, at)
-		slope -= mul(math.Abs(s.alpha[list[at]]), s.most(list[at]))
+		slope -= mul(math.Abs(s.alpha[list[at]]), s.most[list[at]])
 		if slope <= feasible {
 			break
 		}
@@ -274,54 +297,32 @@ func (s *Simplex) entering(over float64) int {
 // ratio is how far the prices can move until j's reduced cost is zero.
 func (s *Simplex) ratio(j int) float64 { return math.Abs(s.d[j] / s.alpha[j]) }
 
-// selections is how many candidates are selected one by one before the rest becomes a heap.
+// selections is how many candidates are selected one by one before the rest is sorted.
 const selections = 6
 
 // bringNext puts the candidate of the least ratio among those from at on there; of equals,
 // the smaller.
 func (s *Simplex) bringNext(list []int, at int) {
-	if at < selections {
-		best := at
-		for k := at + 1; k < len(list); k++ {
-			if s.earlier(list[k], list[best]) {
-				best = k
+	rest := list[at:]
+	switch {
+	case at < selections:
+		least := 0
+		for k := range rest {
+			if s.order(rest[k], rest[least]) < 0 {
+				least = k
 			}
 		}
-		list[at], list[best] = list[best], list[at]
-		s.Work += len(list)
-		return
+		rest[0], rest[least] = rest[least], rest[0]
+		s.Work += len(rest)
+	case at == selections:
+		slices.SortFunc(rest, s.order)
+		s.Work += 4 * len(rest) * bits.Len(uint(len(rest)))
 	}
-	rest := list[at:] // a heap, with its root at the end
-	if at == selections {
-		for i := len(rest)/2 - 1; i >= 0; i-- {
-			s.sift(rest, i)
-		}
-		s.Work += 4 * len(rest)
-	}
-	last := len(rest) - 1
-	rest[0], rest[last] = rest[last], rest[0]
-	s.sift(rest[1:], 0)
-	s.Work += 4 * bits.Len(uint(last))
 }
 
-// earlier is the order in which candidates are brought.
-func (s *Simplex) earlier(x, y int) bool {
-	return cmp.Or(cmp.Compare(s.ratio(x), s.ratio(y)), cmp.Compare(x, y)) < 0
-}
-
-// sift moves node i of a heap down to its place. Nodes count from the end.
-func (s *Simplex) sift(heap []int, i int) {
-	last := len(heap) - 1
-	for child := 2*i + 1; child <= last; child = 2*i + 1 {
-		if child < last && s.earlier(heap[last-child-1], heap[last-child]) {
-			child++
-		}
-		if !s.earlier(heap[last-child], heap[last-i]) {
-			return
-		}
-		heap[last-i], heap[last-child] = heap[last-child], heap[last-i]
-		i = child
-	}
+// order is the one in which candidates are brought.
+func (s *Simplex) order(x, y int) int {
+	return cmp.Or(cmp.Compare(s.ratio(x), s.ratio(y)), cmp.Compare(x, y))
 }
 
 // steadier looks back from a pivot that is too small for the last one that is not.
@@ -375,42 +376,29 @@ func (s *Simplex) step(r, q int, upper bool) {
 	s.d[out], s.d[q] = -theta, 0
 	target := 0.0
 	if upper {
-		target = s.most(out)
+		target = s.most[out]
 	}
 	s.upper[out] = target == 1
-	by := (s.x[r] - target) / s.column[r]
-	for i, c := range s.column {
-		if c != 0 {
-			s.x[i] -= mul(by, c)
-		}
-	}
-	s.x[r] = by
+	s.change(r, (s.x[r]-target)/s.column[r])
 	if s.upper[q] {
 		s.x[r]++
 	}
 	s.upper[q] = false
-	s.lengthen(r)
-	s.f.replace(r, s.column)
-	s.head[r], s.place[q], s.place[out] = q, r, -1
+	s.leave(out)
+	s.head[r], s.place[q], s.marked[q] = q, r, basic
 	s.Work += 2 * s.m
 }
 
-// lengthen updates the norms of the inverse's rows.
-func (s *Simplex) lengthen(r int) {
+// change puts by times the column into the basis at r: it updates the factors, the values, and
+// the norms of the inverse's rows.
+func (s *Simplex) change(r int, by float64) {
 	copy(s.tau, s.rho) // by row
-	norm := 0.0
-	for _, v := range s.rho {
-		norm += mul(v, v)
-	}
 	s.Work += s.f.solve(s.tau) + 2*s.m
 	turn := s.column[r]
-	for i, c := range s.column {
-		if c == 0 || i == r {
-			continue
-		}
-		k := c / turn
-		w := s.edge[i] - mul(mul(2, k), s.tau[i]) + mul(mul(k, k), norm)
-		s.edge[i] = max(w, leastEdge)
+	for _, e := range s.f.replace(r, s.column) {
+		i, k := e.Row, e.Value/turn
+		s.x[i] -= mul(by, e.Value)
+		s.edge[i] = max(s.edge[i]-mul(mul(2, k), s.tau[i])+mul(mul(k, k), s.norm), leastEdge)
 	}
-	s.edge[r] = max(norm/mul(turn, turn), leastEdge)
+	s.x[r], s.edge[r] = by, max(s.norm/mul(turn, turn), leastEdge)
 }

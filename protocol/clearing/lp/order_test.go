@@ -16,12 +16,7 @@ func TestCandidatesAreBroughtInOrder(t *testing.T) {
 			s.d[j], s.alpha[j] = float64(r.IntN(n)), 1+float64(r.IntN(3))
 		}
 		want := slices.Clone(list)
-		slices.SortFunc(want, func(x, y int) int {
-			if s.earlier(x, y) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, s.order)
 		for at := range list {
 			s.bringNext(list, at)
 			if list[at] != want[at] {
