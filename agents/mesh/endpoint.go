@@ -151,24 +151,27 @@ func (e *endpoint) answer(s network.Stream, w *bufio.Writer, limit int) (*contac
 	if err != nil {
 		return nil, nil, err
 	}
+	b, err := e.take(s, r, limit)
+	return c, b, err
+}
+
+// take reads a frame within HelloTimeout. It cuts off a peer whose frame is longer than limit.
+func (e *endpoint) take(s network.Stream, r *bufio.Reader, limit int) ([]byte, error) {
 	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b, err := framing.Take(r, limit)
-	return c, b, err
+	if isFault(err) {
+		e.drop(s.Conn().RemotePeer(), err)
+	}
+	return b, err
 }
 
 // readCard reads and verifies the card with which every stream begins. It cuts off
 // a peer whose card does not name its key.
 func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error) {
-	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
-		return nil, err
-	}
-	b, err := framing.Take(r, MaxCard)
+	b, err := e.take(s, r, MaxCard)
 	if err != nil {
-		if errors.Is(err, errBound) {
-			e.drop(s.Conn().RemotePeer(), err)
-		}
 		return nil, fmt.Errorf("card: %w", err)
 	}
 	c, err := e.verify(s.Conn().RemotePeer(), b, false)

@@ -128,14 +128,8 @@ func (m *meetings) serve(s network.Stream) error {
 }
 
 func (m *meetings) readPresence(c *contact, s network.Stream, r *bufio.Reader) error {
-	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
-		return err
-	}
-	b, err := framing.Take(r, protocol.MaxMessage)
+	b, err := m.ep.take(s, r, protocol.MaxMessage)
 	if err != nil {
-		if isFault(err) {
-			m.ep.drop(c.peer, err)
-		}
 		return fmt.Errorf("presence of %s: %w", c.agent, err)
 	}
 	if len(b) == 0 {

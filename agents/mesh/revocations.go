@@ -1,7 +1,6 @@
 package mesh
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -122,10 +121,11 @@ func (r *revocations) serve(s network.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
+	b, err := r.ep.take(s, in, maxListsBytes)
+	if err != nil {
 		return err
 	}
-	if err := r.read(c, in); err != nil {
+	if err := r.adopt(c, b); err != nil {
 		return err
 	}
 	own, _ := r.own()
@@ -133,17 +133,6 @@ func (r *revocations) serve(s network.Stream) error {
 		return err
 	}
 	return s.Close()
-}
-
-func (r *revocations) read(c *contact, in *bufio.Reader) error {
-	b, err := framing.Take(in, maxListsBytes)
-	if err != nil {
-		if isFault(err) {
-			r.ep.drop(c.peer, err)
-		}
-		return err
-	}
-	return r.adopt(c, b)
 }
 
 // adopt takes over what a peer has. Lists that no authority has signed are its fault.
