@@ -36,9 +36,6 @@ func (m *milestone) within(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hasMetOne notes that an agent has been met now.
-func (j *joining) hasMetOne() { j.lastMet.Store(time.Now().UnixNano()) }
-
 // Acquainted waits like Joined, and then until this agent has met those that were
 // introduced to it, or has met nobody more for Quiet, so that Send reaches the market:
 // agents that do not answer may never do so.

@@ -44,7 +44,7 @@ func (m *Mesh) Clocks(ctx context.Context) []Clock {
 	all := m.ep.connected(everybody)
 	var mu sync.Mutex
 	var out []Clock
-	inTurn(ctx, all[:min(len(all), maxClocks)], func(ctx context.Context, asked *contact) {
+	inTurn(ctx, slices.Values(all[:min(len(all), maxClocks)]), func(ctx context.Context, asked *contact) {
 		c, err := m.ep.clock(ctx, asked.peer)
 		if err != nil {
 			m.ep.cfg.Log.Debug("no answer with the time", "peer", asked.peer, "err", err)

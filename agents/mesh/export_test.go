@@ -35,7 +35,7 @@ func HangUp(m *Mesh, to protocol.AgentID) error {
 
 func HasMet(m *Mesh, a protocol.AgentID) bool { return m.joining.hasMet(m.ep.contacts.ofAgent(a).peer) }
 func Learn(ctx context.Context, m *Mesh, of protocol.AgentID) (int, error) { // counts whom it cannot meet
-	return m.joining.learn(ctx, m.ep.contacts.ofAgent(of).peer)
+	return m.joining.learn(ctx, m.ep.contacts.ofAgent(of).peer, RejoinFirst)
 }
 
 // CrowdOut drops strangers while there are more than most, and counts them.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
-	"sync"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -18,6 +20,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"ramp/agents/mesh"
 	"ramp/protocol/identity"
@@ -73,9 +76,9 @@ func idOf(t *testing.T, c *identity.Credential) peer.ID {
 	return id
 }
 
-// introducer is an anchor that meets others at once, and answers with a list of introductions
-// when it may; its address.
-func introducer(t *testing.T, key *identity.Credential, may <-chan struct{}, hints ...[]byte) string {
+// introducer is an anchor that meets others at once, and answers each question for
+// introductions with the next of some lists; its address.
+func introducer(t *testing.T, key *identity.Credential, lists <-chan [][]byte) string {
 	t.Helper()
 	sk, _, err := crypto.KeyPairFromStdKey(key.PrivateKey())
 	if err != nil {
@@ -87,15 +90,13 @@ func introducer(t *testing.T, key *identity.Credential, may <-chan struct{}, hin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	list := binary.AppendUvarint(nil, uint64(len(hints)))
-	for _, b := range hints {
-		list = append(list, b...)
-	}
-	for id, answer := range map[libp2pprotocol.ID][]byte{mesh.ProtocolPresence: nil, mesh.ProtocolIntroductions: list} {
+	for _, id := range []libp2pprotocol.ID{mesh.ProtocolPresence, mesh.ProtocolIntroductions} {
 		h.SetStreamHandler(id, func(s network.Stream) {
 			defer s.Close()
+			var answer []byte
 			if id == mesh.ProtocolIntroductions {
-				<-may
+				hints := <-lists
+				answer = append(binary.AppendUvarint(nil, uint64(len(hints))), slices.Concat(hints...)...)
 			}
 			if _, err := readRawFrame(bufio.NewReader(s)); err == nil {
 				_, _ = s.Write(append(frame(cardOf(key)), frame(answer)...)) // the newcomer may have gone
@@ -103,6 +104,16 @@ func introducer(t *testing.T, key *identity.Credential, may <-chan struct{}, hin
 		})
 	}
 	return h.Addrs()[0].String() + "/p2p/" + h.ID().String()
+}
+
+// give answers the next question for introductions.
+func give(t *testing.T, lists chan<- [][]byte, hints ...[]byte) {
+	t.Helper()
+	select {
+	case lists <- hints:
+	case <-time.After(patience):
+		t.Fatalf("nobody asked for introductions within %s", patience)
+	}
 }
 
 // Of 250 agents behind firewalls each costs a dial of 5 s; 32 at a time that would be 40 s,
@@ -125,18 +136,124 @@ func TestFirewalledAgentsDelayNoNewcomer(t *testing.T) {
 		}
 		there, hints = append(there, a), append(hints, hint(info.ID, info.Addrs[0]))
 	}
-	may := make(chan struct{})
-	tell := sync.OnceFunc(func() { close(may) })
-	t.Cleanup(tell)
-	anchor := introducer(t, m.credential("anchor"), may, hints...)
+	lists := make(chan [][]byte)
+	t.Cleanup(func() { close(lists) })
+	anchor := introducer(t, m.credential("anchor"), lists)
 	newcomer := m.start("newcomer", func(c *mesh.Config) { c.Bootstrap = []string{anchor} })
 	ctx, cancel := context.WithTimeout(context.Background(), patience/2) // before an anchor that tells nothing is given up
 	defer cancel()
 	if err := newcomer.Joined(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tell()
+	give(t, lists, hints...)
 	for _, a := range there {
 		newcomer.awaitKnown(a.Self())
+	}
+}
+
+// mute is an address that takes connections and says nothing; they come on the channel.
+func mute(t *testing.T) (ma.Multiaddr, <-chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan net.Conn)
+	t.Cleanup(func() {
+		_ = l.Close()
+		for c := range taken {
+			_ = c.Close()
+		}
+	})
+	go func() {
+		defer close(taken)
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			taken <- c
+		}
+	}()
+	a, err := manet.FromNetAddr(l.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, taken
+}
+
+// A site behind NAT is introduced before it has a place with a relay, and again when it has one:
+// a newcomer that still tries the first address asks again, and meets the site at the second.
+func TestASiteIsMetAtItsNewAddressWhileTheOldOneHangs(t *testing.T) {
+	m := newMarket(t)
+	site := m.start("site", nil)
+	info, err := peer.AddrInfoFromString(site.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, taken := mute(t)
+	lists := make(chan [][]byte)
+	t.Cleanup(func() { close(lists) })
+	anchor := introducer(t, m.credential("anchor"), lists)
+	newcomer := m.start("newcomer", func(c *mesh.Config) { c.Bootstrap = []string{anchor} })
+	give(t, lists, hint(info.ID, old))
+	hangs, givenUp := <-taken, make(chan struct{})
+	t.Cleanup(func() { _ = hangs.Close(); <-givenUp })
+	go func() {
+		defer close(givenUp)
+		_, _ = io.Copy(io.Discard, hangs)
+	}()
+	give(t, lists, hint(info.ID, info.Addrs[0]))
+	newcomer.awaitKnown(site.Self())
+	select {
+	case <-givenUp:
+		t.Error("the newcomer has waited until the old address failed")
+	default:
+	}
+}
+
+// An agent that is told again and again of agents that are not there begins, before it has
+// finished with them, no more dials than one list holds, and none twice.
+func TestALyingIntroducerCausesFewDials(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		hints, say int // of one list, and in all
+	}{
+		{"others each time", mesh.MaxIntroductions, 3 * mesh.MaxIntroductions},
+		{"the same each time", 100, 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMarket(t)
+			nobody, taken := mute(t)
+			key, lists := m.credential("liar"), make(chan [][]byte)
+			t.Cleanup(func() { close(lists) })
+			anchor := introducer(t, key, lists)
+			newcomer := m.start("newcomer", func(c *mesh.Config) { c.Bootstrap = []string{anchor} })
+			give(t, lists) // nobody: it will ask again in a minute
+			if err := newcomer.Acquainted(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var lies [][]byte
+			for range c.say {
+				lies = append(lies, hint(idOf(t, m.credential("nobody")), nobody))
+			}
+			unmet := make(chan int, 1)
+			go func() {
+				n, err := mesh.Learn(t.Context(), newcomer.Mesh, key.ID)
+				if err != nil {
+					t.Error(err)
+				}
+				unmet <- n
+			}()
+			give(t, lists, lies[:c.hints]...)
+			hangs := <-taken
+			go func() { // the others fail at once
+				for c := range taken {
+					_ = c.Close()
+				}
+			}()
+			give(t, lists, lies[c.say/2-c.hints/2:][:c.hints]...)
+			give(t, lists, lies[c.say-c.hints:]...)
+			_ = hangs.Close()
+			if n := <-unmet; n == 0 || n > c.hints {
+				t.Errorf("%d dials failed, want at most %d", n, c.hints)
+			}
+		})
 	}
 }

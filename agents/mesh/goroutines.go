@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 )
@@ -92,10 +93,10 @@ func (g *group) close() {
 
 // inTurn calls f for every item, meetingsAtOnce at a time, and waits. An item that
 // takes longer than slowDial makes room for another one.
-func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, item T)) {
+func inTurn[T any](ctx context.Context, all iter.Seq[T], f func(ctx context.Context, item T)) {
 	var running group
 	free := make(chan struct{}, meetingsAtOnce)
-	for _, item := range all {
+	for item := range all {
 		select {
 		case free <- struct{}{}:
 		case <-ctx.Done():

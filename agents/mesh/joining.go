@@ -65,7 +65,7 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 	wait := RejoinFirst
 	for {
 		begun := time.Now()
-		unmet, err := j.join(ctx, info)
+		unmet, err := j.join(ctx, info, wait)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -92,16 +92,14 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 // awaitLoss returns when the connection to an anchor is lost. It returns after a limit
 // in any case, so that the parts of a split market find each other again.
 func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration) {
-	t := time.NewTimer(limit)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for {
 		select {
 		case <-j.anchors[id]:
 			if !j.ep.contacts.connected(id) {
 				return
 			}
-		case <-t.C:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -118,22 +116,32 @@ func (j *joining) stayAway(ctx context.Context, joined time.Time) {
 
 func everybody(*contact) bool { return true }
 
-// join connects to a peer and meets it, with which this agent has joined. Then it meets
-// the agents that the peer introduces. unmet counts those that it could not meet.
-func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err error) {
-	if err := j.connect(ctx, info); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrNotThere, err)
+// join meets a peer, with which this agent has joined, and then the agents that the peer introduces.
+func (j *joining) join(ctx context.Context, info peer.AddrInfo, again time.Duration) (unmet int, err error) {
+	if err := j.meet(ctx, info); err != nil {
+		return 0, err
 	}
-	if err := j.meetings.meet(ctx, info.ID); err != nil {
-		return 0, cutOff(ctx, err)
-	}
-	j.hasMetOne()
 	j.joined.reach()
-	return j.learn(ctx, info.ID)
+	return j.learn(ctx, info.ID, again)
 }
 
-// learn meets the agents that a peer introduces. unmet counts those that it could not meet.
-func (j *joining) learn(ctx context.Context, id peer.ID) (unmet int, err error) {
+// meet connects to a peer and meets it.
+func (j *joining) meet(ctx context.Context, info peer.AddrInfo) error {
+	dialling, cancel := context.WithTimeout(ctx, MeetTimeout)
+	defer cancel()
+	if err := j.ep.connect(dialling, info); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	if err := j.meetings.meet(ctx, info.ID); err != nil {
+		return cutOff(ctx, err)
+	}
+	j.lastMet.Store(time.Now().UnixNano())
+	return nil
+}
+
+// learn meets the agents that a peer introduces. unmet counts the attempts that failed. While some
+// attempts go on, it asks for more introductions: again later, and then after twice as long each time.
+func (j *joining) learn(ctx context.Context, id peer.ID, again time.Duration) (unmet int, err error) {
 	if j.ep.cfg.Revocations != nil { // agents of the version before have none to exchange
 		if err := j.revoked.exchange(ctx, id); err != nil {
 			j.ep.cfg.Log.Debug("revocation lists not exchanged", "peer", id, "err", err)
@@ -143,45 +151,53 @@ func (j *joining) learn(ctx context.Context, id peer.ID) (unmet int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	unmet = j.follow(ctx, list)
+	unmet = j.follow(ctx, id, list, again)
 	j.followed.reach()
 	return unmet, nil
 }
 
-func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
-	ctx, cancel := context.WithTimeout(ctx, MeetTimeout)
-	defer cancel()
-	return j.ep.connect(ctx, info)
-}
-
-// follow meets the introduced agents that have not been met, as far as there are
-// vacancies, and counts those that it could not meet. It tries them in random order, and
-// those that do not answer keep nobody waiting.
-func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
-	vacancies := j.ep.vacancies()
-	chosen := map[peer.ID]bool{}
-	var hints []introduction
-	for _, n := range rand.Perm(len(list)) {
-		i := list[n]
-		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i) || j.spares(i.id, len(hints))
-		if !known && !chosen[i.id] && len(hints) < vacancies && j.ep.gate.open(i.id) {
-			chosen[i.id], hints = true, append(hints, i)
+// follow meets the introduced agents that have not been met, in random order. Those that do not
+// answer keep nobody waiting: meanwhile it asks again, because an agent behind NAT may first have
+// been introduced without its relay. All lists together cause no more dials than there are vacancies.
+func (j *joining) follow(ctx context.Context, by peer.ID, list []introduction, again time.Duration) (unmet int) {
+	begun, vacancies, open := map[string]bool{}, j.ep.vacancies(), 0 // dials, by peer and addresses
+	ended, next := make(chan error, vacancies), time.After(again)
+	inTurn(ctx, func(yield func(introduction) bool) {
+		for {
+			chosen := map[peer.ID]bool{}
+			for _, n := range rand.Perm(len(list)) {
+				i := list[n]
+				key := string(i.id) + string(slices.Concat(i.addrs...))
+				known := begun[key] || chosen[i.id] || i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i) || j.spares(i.id, open)
+				if !known && len(begun) < vacancies && j.ep.gate.open(i.id) {
+					begun[key], chosen[i.id], open = true, true, open+1
+					if !yield(i) {
+						return
+					}
+				}
+			}
+			if open == 0 {
+				return
+			}
+			list = nil
+			select {
+			case err := <-ended:
+				if open--; err != nil {
+					unmet++
+				}
+			case <-next:
+				list, _ = j.ep.introductions(ctx, by) // without an answer those of before are still met
+				again, next = 2*again, time.After(2*again)
+			}
 		}
-	}
-	var failed atomic.Int64
-	inTurn(ctx, hints, func(ctx context.Context, i introduction) {
-		err := j.connect(ctx, peer.AddrInfo{ID: i.id, Addrs: dialable(i.addrs)})
-		if err == nil {
-			err = j.meetings.meet(ctx, i.id)
-		}
+	}, func(ctx context.Context, i introduction) {
+		err := j.meet(ctx, peer.AddrInfo{ID: i.id, Addrs: dialable(i.addrs)})
 		if err != nil {
-			failed.Add(1)
 			j.ep.cfg.Log.Debug("cannot meet an introduced agent", "peer", i.id, "err", err)
-			return
 		}
-		j.hasMetOne()
+		ended <- err
 	})
-	return int(failed.Load())
+	return unmet
 }
 
 // hasMet reports whether a peer is connected and has exchanged presences.

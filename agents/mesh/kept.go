@@ -97,8 +97,8 @@ func (k *keeper) comeBack(ctx context.Context) bool {
 		order[i] = k.kept[n]
 	}
 	for batch := range slices.Chunk(order, keptAtOnce) {
-		inTurn(ctx, batch, func(ctx context.Context, info peer.AddrInfo) {
-			if _, err := k.joining.join(ctx, info); err != nil {
+		inTurn(ctx, slices.Values(batch), func(ctx context.Context, info peer.AddrInfo) {
+			if _, err := k.joining.join(ctx, info, RejoinFirst); err != nil {
 				k.joining.ep.cfg.Log.Debug("a kept peer does not answer", "peer", info.ID, "err", err)
 			}
 		})
@@ -124,7 +124,7 @@ func (k *keeper) learn(ctx context.Context, from peer.ID) {
 		return
 	}
 	k.learnt = time.Now()
-	if _, err := k.joining.learn(ctx, from); err != nil {
+	if _, err := k.joining.learn(ctx, from, period); err != nil {
 		k.joining.ep.cfg.Log.Debug("no introductions", "peer", from, "err", err)
 	}
 }

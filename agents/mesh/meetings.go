@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +54,7 @@ func (m *meetings) current() []byte {
 
 // tell sends this agent's presence to the connected agents that match a condition.
 func (m *meetings) tell(ctx context.Context, match func(c *contact) bool) {
-	inTurn(ctx, m.ep.connected(match), func(ctx context.Context, c *contact) {
+	inTurn(ctx, slices.Values(m.ep.connected(match)), func(ctx context.Context, c *contact) {
 		if err := m.meetOnce(ctx, c.peer, m.current()); err != nil {
 			m.ep.cfg.Log.Debug("presence not sent", "peer", c.peer, "err", err)
 		}

@@ -134,9 +134,9 @@ func (n *neighbours) unmet() (ids []peer.ID) {
 // those that it could not reach nearbyTries times.
 func (n *neighbours) visit(ctx context.Context, ids []peer.ID) {
 	ids = ids[:min(len(ids), n.joining.ep.vacancies())]
-	inTurn(ctx, ids, func(ctx context.Context, id peer.ID) {
+	inTurn(ctx, slices.Values(ids), func(ctx context.Context, id peer.ID) {
 		v := n.known[id] // no other goroutine has this one
-		if _, err := n.joining.join(ctx, v.info); err != nil {
+		if _, err := n.joining.join(ctx, v.info, RejoinFirst); err != nil {
 			v.tries++
 			n.joining.ep.cfg.Log.Debug("cannot meet a neighbour", "peer", id, "err", err)
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -87,7 +88,7 @@ func (r *revocations) run(ctx context.Context) {
 
 // spread exchanges lists with the connected agents that are not known to have the same.
 func (r *revocations) spread(ctx context.Context) {
-	inTurn(ctx, r.ep.connected(everybody), func(ctx context.Context, c *contact) {
+	inTurn(ctx, slices.Values(r.ep.connected(everybody)), func(ctx context.Context, c *contact) {
 		if _, v := r.own(); c.current().lists == v {
 			return
 		}
