@@ -39,6 +39,7 @@ type relaxation struct {
 	capacity []int64       // of the model's rows, and then these limits
 	parts    [][]use       // by offer: its rows in the programme, those of cliques last
 	sums     []int64       // by offer, at the level
+	none     []int64       // by offer, zero
 	cliques  int           // the first row of a clique
 	excluded []*big.Int    // by offer; nil: not known yet
 	age      int           // how often cliques were dropped
@@ -56,7 +57,7 @@ func newRelaxation(cv *cover, purse *purse, l level, limit [levels]int64) *relax
 	m := cv.m
 	r := &relaxation{
 		cover: cv, purse: purse, level: l, limit: limit, group: make([]int, len(m.groups)),
-		parts: make([][]use, len(m.offers)), rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
+		parts: make([][]use, len(m.offers)), none: make([]int64, len(m.offers)), rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
 	}
 	uses := r.addRows()
 	p := &lp.Problem{Equal: append([]bool(nil), cv.need...)}
@@ -182,7 +183,7 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 		bound = unlimited
 	case outcome != lp.Failed:
 		r.s.Duals(r.y)
-		bound = r.exact(r.level)
+		bound = r.exact(r.sums)
 	}
 	if outcome == lp.Optimal {
 		r.s.Values(r.x)
@@ -203,13 +204,13 @@ func (r *relaxation) refuted() bool {
 	for i := range r.y {
 		r.y[i] *= math.Ldexp(rayScale/max(largest, integral), -r.shift)
 	}
-	return r.exact(nothing) > 0
+	return r.exact(r.none) > 0
 }
 
 // exact is the bound that the prices in y prove once they are rounded: whatever they are, a
 // set costs at least the price of its units, plus what its offers cost beyond the prices of
 // their units, groups and cores. It fills rc with that.
-func (r *relaxation) exact(l level) int64 {
+func (r *relaxation) exact(sums []int64) int64 {
 	m := r.cover.m
 	var bound int64
 	for i, v := range r.y {
@@ -229,10 +230,7 @@ func (r *relaxation) exact(l level) int64 {
 		if !r.on[b] {
 			continue
 		}
-		var rc int64
-		if l != nothing {
-			rc = r.sums[b]
-		}
+		rc := sums[b]
 		for _, u := range r.parts[b] {
 			rc -= u.cores * r.price[u.row]
 		}
