@@ -266,10 +266,11 @@ type (
 		Rate protocol.Credits `json:"rate"`
 	}
 	PoliciesView struct {
-		Policies   []PolicyView `json:"policies"`
-		Rates      []RateView   `json:"rates"`
-		Recovering bool         `json:"recovering"`
-		Latest     time.Time    `json:"latest,omitzero"` // of the last entry, if the clock is behind it
+		Policies   []PolicyView                `json:"policies"`
+		Rates      []RateView                  `json:"rates"`
+		Recovering bool                        `json:"recovering"`
+		Sums       map[string]protocol.Credits `json:"sums"`            // of all entered balances, by currency; zero in sound books
+		Latest     time.Time                   `json:"latest,omitzero"` // of the last entry, if the clock is behind it
 	}
 	ReportCall struct {
 		From time.Time   `json:"from,omitzero"`

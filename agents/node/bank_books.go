@@ -111,7 +111,7 @@ func (b books) holds(ctx context.Context, _ struct{}) ([]control.HoldView, error
 func (b books) Policies(ctx context.Context, _ struct{}) (control.PoliciesView, error) {
 	return inLedger(ctx, b, func(now time.Time, l *ledger.Ledger) control.PoliciesView {
 		v := control.PoliciesView{Policies: []control.PolicyView{}, Rates: []control.RateView{}}
-		v.Recovering, v.Latest = l.Recovering(), behind(now, l.Latest())
+		v.Recovering, v.Latest, v.Sums = l.Recovering(), behind(now, l.Latest()), l.Sum()
 		for _, c := range b.currencies {
 			p := l.Policy(c)
 			v.Policies = append(v.Policies, control.PolicyView{Currency: c, Policy: p.Kind.String(), Decay: protocol.Credits(p.Decay)})

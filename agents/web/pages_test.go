@@ -16,6 +16,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/user"
 	"ramp/agents/web"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -83,6 +84,29 @@ func TestAPageSaysWhyAPurchaseStandsAsItDoes(t *testing.T) {
 		s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
 		if b, _ := io.ReadAll(s.do(s.request("GET", "/purchase/p1", nil)).Body); !strings.Contains(string(b), want) {
 			t.Errorf("the page of a purchase that is %s does not say %q:\n%s", p.State, want, b)
+		}
+	}
+}
+
+// Balances in accounts have income that no entry has brought yet, so they do not sum to zero.
+func TestBooksWithUnpaidIncomeBalance(t *testing.T) {
+	fake := newFake(t, plainText)
+	for sum, want := range map[protocol.Credits]bool{0: false, 1: true} {
+		mux := http.NewServeMux()
+		control.Accounts.Answer(mux, func(context.Context, control.None) ([]control.AccountView, error) {
+			return []control.AccountView{{Lines: []control.LineView{{Currency: "GPU", Balance: 10_000, Held: 5_000_000}}}}, nil
+		})
+		control.Policies.Answer(mux, func(context.Context, control.None) (control.PoliciesView, error) {
+			return control.PoliciesView{Sums: map[string]protocol.Credits{"GPU": sum}}, nil
+		})
+		control.BankProof.Answer(mux, func(context.Context, control.ProofCall) (a control.ProofAnswer, err error) {
+			fake.mend(&a)
+			return a, nil
+		})
+		s := serve(t, control.Bank, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
+		b, _ := io.ReadAll(s.do(s.request("GET", "/", nil)).Body)
+		if got := strings.Contains(string(b), "the books do not balance"); got != want || !strings.Contains(string(b), "5.00 GPU") {
+			t.Errorf("a sum of %s: alarm %v, want %v:\n%s", sum, got, want, b)
 		}
 	}
 }
