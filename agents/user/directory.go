@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -136,21 +137,23 @@ func (d *directory) terms(now time.Time, wanted []protocol.Terms, sellers []Know
 	return best, nil
 }
 
-// payable drops currencies that their banks do not list. A contract in one would
-// be signed and then expire as void. A bank that is not known now may have it.
+// payable drops currencies that their banks do not list, and banks in recovery. A contract in
+// one would be signed and then expire as void. A bank that is not known now may have it.
 func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.Terms, error) {
 	var usable []protocol.Terms
 	var lacks error
 	for _, t := range wanted {
-		var listed []protocol.Terms
+		var bank message.Presence
 		if k, known := d.known[t.Bank]; known && !k.gone(now) {
-			listed = k.presence().Terms
+			bank = k.presence()
 		}
 		switch {
-		case len(listed) == 0 || slices.Contains(listed, t):
+		case !bank.Recovering.IsZero():
+			lacks = cmp.Or(lacks, fmt.Errorf("%s was restored from a backup and is in recovery: it settles nothing until its operator ends that", t.Bank.Name()))
+		case len(bank.Terms) == 0 || slices.Contains(bank.Terms, t):
 			usable = append(usable, t)
-		case lacks == nil:
-			lacks = fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), currencies(listed), t.Currency)
+		default:
+			lacks = cmp.Or(lacks, fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), currencies(bank.Terms), t.Currency))
 		}
 	}
 	if len(usable) > 0 {

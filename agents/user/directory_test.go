@@ -2,6 +2,7 @@ package user
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +41,30 @@ func TestAFullDirectoryHasRoomWhenSomebodyIsGone(t *testing.T) {
 	}
 	if now = now.Add(time.Minute); !meet("last", time.Minute) {
 		t.Error("no room, though all are gone")
+	}
+}
+
+// A contract with a bank in recovery would wait and then be void, so another bank is chosen, or
+// the refusal has the reason.
+func TestABankInRecoveryIsNotPaid(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	d := &directory{known: map[protocol.AgentID]peer{}}
+	first, second := protocol.Terms{Bank: "first", Currency: "CPU"}, protocol.Terms{Bank: "second", Currency: "CPU"}
+	meet := func(x protocol.Terms, counter uint64, since time.Time) {
+		p := message.Presence{Agent: protocol.KindBank, TTL: time.Minute, Counter: counter, Terms: []protocol.Terms{x}, Recovering: since}
+		d.meet(now, x.Bank, p, p)
+	}
+	meet(first, 1, now.Add(-time.Hour))
+	meet(second, 1, time.Time{})
+	if got, err := d.terms(now, []protocol.Terms{first, second}, nil); err != nil || got != second {
+		t.Errorf("paid with %v, %v", got, err)
+	}
+	meet(second, 2, now.Add(-time.Hour))
+	if _, err := d.terms(now, nil, nil); err == nil || !strings.HasPrefix(err.Error(), "first was restored from a backup and is in recovery") {
+		t.Errorf("both recover: %v", err)
+	}
+	meet(first, 2, time.Time{})
+	if got, err := d.terms(now, nil, nil); err != nil || got != first {
+		t.Errorf("recovered: %v, %v", got, err)
 	}
 }
