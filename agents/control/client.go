@@ -143,6 +143,11 @@ func stopping(err error) error {
 	return exit.Fail(exit.Unreachable, goneHint, "the agent is stopping")
 }
 
+// Get makes the call and returns its answer.
+func (e Endpoint[Q, A]) Get(ctx context.Context, c *Client, q Q) (a A, err error) {
+	return a, e.Ask(ctx, c, q, &a)
+}
+
 // Ask makes the call and decodes its answer into a, unless a is nil.
 func (e Endpoint[Q, A]) Ask(ctx context.Context, c *Client, q Q, a *A) error {
 	resp, err := c.do(ctx, e.Path, q)

@@ -76,6 +76,7 @@ func Examine(ctx context.Context, dir string) Diagnosis {
 	if p.checkConfiguration() {
 		p.checkDaemon()
 		p.checkBank(ctx)
+		p.checkAccount(ctx)
 		p.checkListen()
 		reached := p.checkBootstrap(ctx)
 		if p.checkCertificate() {
@@ -169,6 +170,18 @@ func (p *examination) checkBank(ctx context.Context) {
 	}
 	if t := TroubleOf(ctx, p.daemon); t.Words != "" {
 		p.bad(t.What, t.Help, "%s", t.Words)
+	}
+}
+
+// checkAccount checks whether a bank has an account of a running user or site.
+func (p *examination) checkAccount(ctx context.Context) {
+	if p.cfg.Bank != nil || p.daemon == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, control.StatusCallTime)
+	defer cancel()
+	if list, err := control.Balance.Get(ctx, p.daemon, control.None{}); err == nil && len(list) == 0 {
+		p.warn("account", words.NoAccountHelp, words.NoAccount)
 	}
 }
 

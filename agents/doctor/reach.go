@@ -3,13 +3,11 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/mesh"
 	"ramp/agents/words"
-	"ramp/protocol"
 )
 
 // reachHelp is how an agent becomes reachable directly.
@@ -43,21 +41,13 @@ func ReachWords(r control.Reach) string {
 		}
 		return "directly"
 	case mesh.ReachPunched:
-		return fmt.Sprintf("through %s, and directly over paths punched through NAT (%d so far, %d failed)", namesOf(r.Relays), r.Punched, r.Unpunched)
+		return fmt.Sprintf("through %s, and directly over paths punched through NAT (%d so far, %d failed)", words.Names(r.Relays, " and "), r.Punched, r.Unpunched)
 	case mesh.ReachRelayed:
-		return fmt.Sprintf("only through %s; a relay carries files up to %d MiB", namesOf(r.Relays), mesh.RelayData>>20)
+		return fmt.Sprintf("only through %s; a relay carries files up to %d MiB", words.Names(r.Relays, " and "), mesh.RelayData>>20)
 	case mesh.ReachNone:
 		return "not at all: others tried its addresses in vain, and no connected agent relays"
 	case mesh.ReachNetwork:
 		return "from its own network; nobody elsewhere has tried its addresses"
 	}
 	return "from this machine only"
-}
-
-func namesOf(agents []protocol.AgentID) string {
-	var names []string
-	for _, a := range agents {
-		names = append(names, a.Name())
-	}
-	return strings.Join(names, " and ")
 }

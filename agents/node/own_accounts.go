@@ -19,20 +19,38 @@ type ownAccounts struct {
 	banks   func(ctx context.Context) ([]protocol.AgentID, error)
 }
 
+func (o ownAccounts) ask(ctx context.Context, bank protocol.AgentID, p protocol.Performative, body protocol.Body) (protocol.Message, error) {
+	return o.pending.ask(ctx, o.runner, protocol.Message{Performative: p, Sender: o.self, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: body})
+}
+
 func (o ownAccounts) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
-	banks, err := o.banks(ctx)
-	if err != nil {
-		return nil, err
-	}
+	accounts, err := o.accounts(ctx)
 	list := []message.Balance{}
+	for _, a := range accounts {
+		list = append(list, a.Accounts...)
+	}
+	return list, err
+}
+
+// ownAccount is the agent's account at a bank.
+type ownAccount struct {
+	bank protocol.AgentID
+	message.Balances
+}
+
+// accounts asks all banks. Those without an account of the agent are left out.
+func (o ownAccounts) accounts(ctx context.Context) (list []ownAccount, err error) {
+	banks, err := o.banks(ctx)
 	for _, bank := range banks {
-		own, err := o.balanceAt(ctx, bank)
+		answer, err := o.ask(ctx, bank, protocol.QueryRef, message.BalanceQuery{})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, own...)
+		if b, ok := answer.Body.(message.Balances); ok {
+			list = append(list, ownAccount{bank, b})
+		}
 	}
-	return list, nil
+	return list, err
 }
 
 // statements asks every bank for the agent's own entries.
@@ -57,9 +75,7 @@ func (o ownAccounts) statement(ctx context.Context, bank protocol.AgentID, q mes
 	if q.Limit = cmp.Or(q.Limit, message.MaxStatement); q.Limit < 1 || q.Limit > message.MaxStatement {
 		return control.BankStatement{}, exit.Fail(exit.Usage, "", "limit %d: want 1..%d", q.Limit, message.MaxStatement)
 	}
-	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
-		Performative: protocol.QueryRef, Sender: q.Account, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: q,
-	})
+	answer, err := o.ask(ctx, bank, protocol.QueryRef, q)
 	if err != nil {
 		return control.BankStatement{}, err
 	}
@@ -73,28 +89,12 @@ func (o ownAccounts) statement(ctx context.Context, bank protocol.AgentID, q mes
 	return control.BankStatement{Bank: bank, Statement: s}, nil
 }
 
-// balanceAt asks one bank for the agent's own accounts.
-func (o ownAccounts) balanceAt(ctx context.Context, bank protocol.AgentID) ([]message.Balance, error) {
-	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
-		Performative: protocol.QueryRef, Sender: o.self, Receivers: []protocol.AgentID{bank},
-		Protocol: protocol.ProtocolRequest, Body: message.BalanceQuery{},
-	})
-	if err != nil {
-		return nil, err
-	}
-	b, _ := answer.Body.(message.Balances) // who has no account there has no money there
-	return b.Accounts, nil
-}
-
 // proof asks a bank for its newest head, or for the proof of a contract.
 func (o ownAccounts) proof(ctx context.Context, q control.ProofCall) (control.ProofAnswer, error) {
 	if err := q.Bank.Validate(); err != nil {
 		return control.ProofAnswer{}, exit.Fail(exit.Usage, "", "bank: %w", err)
 	}
-	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
-		Performative: protocol.QueryRef, Sender: o.self, Receivers: []protocol.AgentID{q.Bank},
-		Protocol: protocol.ProtocolRequest, Body: message.ProofQuery{Contract: q.Contract, From: q.From},
-	})
+	answer, err := o.ask(ctx, q.Bank, protocol.QueryRef, message.ProofQuery{Contract: q.Contract, From: q.From})
 	if err != nil {
 		return control.ProofAnswer{}, err
 	}

@@ -155,9 +155,7 @@ func (u userAgent) quote(ctx context.Context, q control.ExchangeCall) (x contrac
 
 // quoteOf asks one bank, and checks that its signed answer is what was asked.
 func (u userAgent) quoteOf(ctx context.Context, bank protocol.AgentID, q message.QuoteRequest) (x contract.Quote, der []byte, err error) {
-	answer, err := u.pending.ask(ctx, u.runner, protocol.Message{
-		Performative: protocol.Request, Sender: u.self, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: q,
-	})
+	answer, err := u.ask(ctx, bank, protocol.Request, q)
 	if err != nil {
 		return x, nil, err
 	}
@@ -170,9 +168,7 @@ func (u userAgent) quoteOf(ctx context.Context, bank protocol.AgentID, q message
 		}
 		return n, got.Signed.DER, nil
 	case message.Refusal:
-		if len(got.Reasons) > 0 {
-			return x, nil, exit.Fail(exit.Refused, "", "%s refuses: %s", bank.Name(), cmp.Or(got.Reasons[0].Note, string(got.Reasons[0].Code)))
-		}
+		return x, nil, exit.Fail(exit.Refused, "", "%s refuses: %s", bank.Name(), refusalNote(got))
 	}
 	return x, nil, exit.Fail(exit.Refused, "", "%s does not exchange", bank.Name())
 }

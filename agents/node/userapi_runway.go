@@ -21,25 +21,18 @@ func (u userAgent) runway(ctx context.Context, q control.RunwayCall) ([]control.
 	if over <= 0 {
 		over = control.RunwayOver
 	}
-	banks, err := u.banks(ctx)
-	if err != nil {
-		return nil, err
-	}
+	accounts, err := u.accounts(ctx)
 	now, list := time.Now().UTC(), []control.RunwayLine{}
-	for _, bank := range banks {
-		balances, err := u.balanceAt(ctx, bank)
+	for _, a := range accounts {
+		own, group, err := u.spentAt(ctx, a.bank, now.Add(-over), a.Accounts)
 		if err != nil {
 			return nil, err
 		}
-		own, group, err := u.spentAt(ctx, bank, now.Add(-over), balances)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range balances {
-			list = append(list, runwayLine(now, bank, b, runway.Of(now, over, b, own[b.Currency], group[b.Currency])))
+		for _, b := range a.Accounts {
+			list = append(list, runwayLine(now, a.bank, b, runway.Of(now, over, b, own[b.Currency], group[b.Currency])))
 		}
 	}
-	return list, nil
+	return list, err
 }
 
 // runwayLine is an estimate as the control socket reports it.

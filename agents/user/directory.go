@@ -115,9 +115,6 @@ func (d *directory) terms(now time.Time, wanted []protocol.Terms, sellers []Know
 			wanted = append(wanted, b.Presence.Terms...)
 		}
 	}
-	if len(wanted) == 0 {
-		return protocol.Terms{}, fmt.Errorf("no bank is known to pay with")
-	}
 	wanted, err := d.payable(now, wanted)
 	if err != nil {
 		return protocol.Terms{}, err
@@ -153,19 +150,19 @@ func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.
 		case len(bank.Terms) == 0 || slices.Contains(bank.Terms, t):
 			usable = append(usable, t)
 		default:
-			lacks = cmp.Or(lacks, fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), currencies(bank.Terms), t.Currency))
+			lacks = cmp.Or(lacks, fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), joined(bank.Terms, func(x protocol.Terms) string { return x.Currency }), t.Currency))
 		}
 	}
 	if len(usable) > 0 {
-		lacks = nil
+		return usable, nil
 	}
-	return usable, lacks
+	return nil, cmp.Or(lacks, fmt.Errorf("no bank is known to pay with"))
 }
 
-func currencies(list []protocol.Terms) string {
+func joined[T any](list []T, word func(T) string) string {
 	words := make([]string, len(list))
-	for i, t := range list {
-		words[i] = t.Currency
+	for i, x := range list {
+		words[i] = word(x)
 	}
 	return strings.Join(words, ", ")
 }
@@ -189,17 +186,9 @@ func (d *directory) mode(now time.Time, wanted protocol.Mode, terms protocol.Ter
 		return "", fmt.Errorf("payment mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 	}
 	if offered != nil && !slices.Contains(offered, wanted) {
-		return "", fmt.Errorf("payment mode %s: for %s, %s offers only %s", wanted, terms.Currency, terms.Bank.Name(), modeWords(offered))
+		return "", fmt.Errorf("payment mode %s: for %s, %s offers only %s", wanted, terms.Currency, terms.Bank.Name(), joined(offered, func(m protocol.Mode) string { return string(m) }))
 	}
 	return wanted, nil
-}
-
-func modeWords(modes []protocol.Mode) string {
-	var list []string
-	for _, m := range modes {
-		list = append(list, string(m))
-	}
-	return strings.Join(list, ", ")
 }
 
 // modesOf are the modes in which a bank settles a currency; nil if the bank is not known.

@@ -79,7 +79,7 @@ func voidReason(why protocol.Code, ahead time.Duration, unsigned []string) strin
 	words := "the bank voided the contract: " + string(why)
 	switch why {
 	case protocol.CodeAccount:
-		words += ": the buyer or a seller has no account there, or is in no group"
+		words += ": the buyer or a seller has no account there ('ramp bank account open'), or is in no group"
 	case protocol.CodeFunds:
 		words += ": the buyer's account has too little"
 	case protocol.CodeClock:

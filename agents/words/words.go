@@ -145,6 +145,21 @@ func AccountWords(id protocol.AgentID, name string) string {
 	return name
 }
 
+// NoAccount is what an agent without an account is told, and what to do.
+const (
+	NoAccount     = "no bank has an account of this agent"
+	NoAccountHelp = "the bank's operator opens one: 'ramp bank account open NAME --cert agent.pem'"
+)
+
+// Names are the names of agents.
+func Names(agents []protocol.AgentID, between string) string {
+	var names []string
+	for _, a := range agents {
+		names = append(names, a.Name())
+	}
+	return strings.Join(names, between)
+}
+
 // Counterparty says where a transfer of an amount went, or came from.
 func Counterparty(other protocol.AgentID, amount protocol.Credits) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(string(other), string(ledger.GroupID(""))), "@")

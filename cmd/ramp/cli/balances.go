@@ -30,9 +30,17 @@ needs its running daemon for this. Ends with 5 if a bank has not answered within
 			if err := ask(c, &list); err != nil {
 				return err
 			}
+			WarnNoAccount(c, len(list))
 			return ShowTable(c, list, BalanceRows(list))
 		},
 	})
+}
+
+// WarnNoAccount tells an agent without accounts how it gets one.
+func WarnNoAccount(c *cobra.Command, accounts int) {
+	if accounts == 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "%s; hint: %s\n", words.NoAccount, words.NoAccountHelp)
+	}
 }
 
 // BalanceRows are balances as a table. If an account is in a group, two columns show the group

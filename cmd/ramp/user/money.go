@@ -35,6 +35,7 @@ Ends with 5 if a bank does not answer within 30 s.`,
 			if err := askUserWith(c, control.Runway, control.RunwayCall{Over: config.Span(over)}, &list); err != nil {
 				return err
 			}
+			cli.WarnNoAccount(c, len(list))
 			return cli.ShowTable(c, list, runwayRows(list))
 		},
 	}
