@@ -130,7 +130,7 @@ func (w Web) Check() error {
 
 // User is the section of a user agent.
 type User struct {
-	Pay    []Pay `yaml:"pay,omitempty"` // banks to pay with, in order of preference
+	Pay    []Pay `yaml:"pay,omitempty"` // banks to pay with, the most widely accepted first, then in this order
 	Hold   Span  `yaml:"hold,omitempty"`
 	Settle Span  `yaml:"settle,omitempty"`
 	// CallAtMost is the largest number of sellers that are all called individually.

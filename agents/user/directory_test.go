@@ -44,6 +44,22 @@ func TestAFullDirectoryHasRoomWhenSomebodyIsGone(t *testing.T) {
 	}
 }
 
+// The order decides only between currencies that as many sellers accept.
+func TestTheMostAcceptedCurrencyIsPaid(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	d := &directory{known: map[protocol.AgentID]peer{}}
+	cpu, gpu := protocol.Terms{Bank: "bank", Currency: "CPU"}, protocol.Terms{Bank: "bank", Currency: "GPU"}
+	accepts := func(list ...protocol.Terms) Known { return Known{Presence: message.Presence{Terms: list}} }
+	for _, c := range []struct {
+		sellers []Known
+		want    protocol.Terms
+	}{{[]Known{accepts(cpu), accepts(gpu)}, gpu}, {[]Known{accepts(cpu), accepts(cpu, gpu)}, cpu}, {nil, gpu}} {
+		if got, err := d.terms(now, []protocol.Terms{gpu, cpu}, c.sellers); err != nil || got != c.want {
+			t.Errorf("%d sellers: paid in %s, %v", len(c.sellers), got.Currency, err)
+		}
+	}
+}
+
 // A contract with a bank in recovery would wait and then be void, so another bank is chosen, or
 // the refusal has the reason.
 func TestABankInRecoveryIsNotPaid(t *testing.T) {

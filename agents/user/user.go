@@ -41,7 +41,7 @@ const AskEverybody = -1
 type Config struct {
 	Credential *identity.Credential
 	Trust      *identity.Trust
-	Terms      []protocol.Terms // banks to pay with, in order of preference; empty: any known bank
+	Terms      []protocol.Terms // banks to pay with, the most widely accepted first, then in this order; empty: any known bank
 	Hold       time.Duration    // how long sellers are asked to hold; zero: DefaultHold
 	Settle     time.Duration    // from the votes to the bank's deadline; zero: DefaultSettle
 	CallAtMost int              // sellers called one by one; zero: protocol.MaxGossipless

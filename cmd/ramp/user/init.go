@@ -76,7 +76,7 @@ func userConfigText(v invitation.Invitation) string {
 	b.WriteString(bootstrapText(v))
 	b.WriteString("user:\n")
 	if len(v.Banks) > 0 {
-		b.WriteString("  # Banks and currencies to pay with, in order of preference.\n  pay:\n")
+		b.WriteString("  # Banks and currencies to pay with, the most widely accepted first, then in this order.\n  pay:\n")
 	}
 	b.WriteString(payText(v))
 	b.WriteString("  # How long sellers hold an offer while the others vote.\n  # hold: 60s\n")
