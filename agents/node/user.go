@@ -96,7 +96,7 @@ func StartUserServing(ctx context.Context, dir string, logTo io.Writer) (*contro
 }
 
 // CutOffHint helps with an agent that the market does not hear.
-const CutOffHint = "is its certificate of this market, and not revoked? 'ramp ca show' shows who issued it; ask the bank, or join by a new invitation"
+const CutOffHint = "is its certificate of this market, and not revoked? 'ramp ca show' shows who issued it; others admit a renewed one within 30 s; else ask the bank, or join by a new invitation"
 
 func joinHint(dir string, err error) string {
 	if errors.Is(err, mesh.ErrCutOff) {
