@@ -128,13 +128,14 @@ func (f *StatementFlags) Print(c *cobra.Command, s message.Statement) error {
 	return Show(c, s, func(w io.Writer) { f.print(w, s, nil) })
 }
 
-// namesOf are a user's purchases as people know them: the name, and the ID's first letters.
+// namesOf are a user's purchases as people know them: the name, and the short ID.
 func namesOf(s control.BankStatement) map[protocol.ContractID]string {
 	list := map[protocol.ContractID]string{}
 	for c, id := range s.Purchases {
 		list[c] = id
 		if name := s.Names[c]; name != "" && name != id {
-			list[c] = fmt.Sprintf("%s (%.8s)", name, id)
+			base, _, _ := strings.Cut(id, ".")
+			list[c] = fmt.Sprintf("%s (%.8s%s)", name, base, id[len(base):])
 		}
 	}
 	return list
@@ -151,8 +152,7 @@ func (f *StatementFlags) print(w io.Writer, s message.Statement, purchases map[p
 		if l.Other != "" {
 			about = strings.TrimSuffix(words.Counterparty(l.Other, l.Amount)+": "+l.Ref, ": ")
 		}
-		what := strings.TrimSpace(l.What + " " + about)
-		rows = append(rows, []string{fmt.Sprint(l.Entry), words.ClockTime(l.Time), l.Amount.Cents(), l.Held.Cents(), l.Balance.Cents(), l.Currency, what})
+		rows = append(rows, []string{fmt.Sprint(l.Entry), words.ClockTime(l.Time), l.Amount.Cents(), l.Held.Cents(), l.Balance.Cents(), l.Currency, strings.TrimSpace(l.What + " " + about)})
 	}
 	Table(w, rows...)
 	switch {

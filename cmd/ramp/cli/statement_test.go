@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"ramp/agents/control"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -18,5 +21,17 @@ func TestAStatementFitsInto80Columns(t *testing.T) {
 	}}}, nil)
 	if got := w.String(); !strings.Contains(got, "  currency  what\n") || !strings.Contains(got, "transfer to\n") || !strings.Contains(got, " else\n") {
 		t.Errorf("not a table with all its words:\n%s", got)
+	}
+}
+
+// A later attempt at a purchase has the name of the first, so its number distinguishes it.
+func TestAStatementDistinguishesAttempts(t *testing.T) {
+	t.Parallel()
+	got := namesOf(control.BankStatement{
+		Purchases: map[protocol.ContractID]string{"a": "p17a9b87ccdd", "b": "p17a9b87ccdd.retry1", "c": "mine"},
+		Names:     map[protocol.ContractID]string{"a": "arr", "b": "arr", "c": "mine"},
+	})
+	if want := map[protocol.ContractID]string{"a": "arr (p17a9b87)", "b": "arr (p17a9b87.retry1)", "c": "mine"}; !maps.Equal(got, want) {
+		t.Errorf("the purchases are %v, want %v", got, want)
 	}
 }
