@@ -7,6 +7,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/words"
+	bankbooks "ramp/bank/books"
 	"ramp/protocol"
 )
 
@@ -31,6 +32,18 @@ func TestTablesFitInto80Columns(t *testing.T) {
 		lines := words.TableLines(rows, 80)
 		if !strings.HasSuffix(lines[0], rows[0][len(rows[0])-1]) {
 			t.Errorf("%s: listed, not a table:\n%s", name, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+func TestTheSumsOfAReportFitInto80Columns(t *testing.T) {
+	t.Parallel()
+	const much = 12_345_678_000_000
+	var b strings.Builder
+	printCurrency(&b, bankbooks.Currency{Currency: "CPU", Sums: bankbooks.Sums{Contracts: 12345, Voided: 1234, Turnover: much, Refunded: much, Issued: much, Moved: much}})
+	for _, line := range strings.Split(b.String(), "\n")[:2] { // a table adapts to its terminal
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
 }

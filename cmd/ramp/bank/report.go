@@ -79,7 +79,7 @@ func printReport(c *cobra.Command, list []bankbooks.Currency, asCSV bool) error 
 }
 
 func printCurrency(w io.Writer, r bankbooks.Currency) {
-	fmt.Fprintf(w, "%s: %s, %d voided; turnover %s, refunded %s, issued %s, transferred %s\n",
+	fmt.Fprintf(w, "%s: %s, %d voided; turnover %s\n  refunded %s, issued %s, transferred %s\n",
 		r.Currency, words.Plural(int(r.Contracts), "contract"), r.Voided, r.Turnover.Cents(), r.Refunded.Cents(), r.Issued.Cents(), r.Moved.Cents())
 	if r.Prices.Most > 0 {
 		fmt.Fprintf(w, "  a core-hour costs %s; a contract %s to %s, median %s, mean %s\n",
