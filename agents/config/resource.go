@@ -27,10 +27,8 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Bounds of a node.
-const (
-	JournalName = "journal.db"
-)
+// JournalName is a node's journal in its directory.
+const JournalName = "journal.db"
 
 // Resource is the section of a site.
 type Resource struct {

@@ -65,9 +65,7 @@ func Session() string {
 }
 
 // Fields of /proc/PID/stat behind the process's name.
-const (
-	statState, statParent, statSession, statTerminal, statStart = 0, 1, 3, 4, 19
-)
+const statState, statParent, statSession, statTerminal, statStart = 0, 1, 3, 4, 19
 
 // stat returns the fields of a process behind its name; nil if there is no such process.
 func stat(pid int) []string {

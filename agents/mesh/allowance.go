@@ -1,8 +1,6 @@
 package mesh
 
-import (
-	"time"
-)
+import "time"
 
 // bucket owns how much of an allowance is spent. Its zero value is full.
 type bucket struct {

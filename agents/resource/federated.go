@@ -138,11 +138,7 @@ func (f *federated) form(now, start time.Time, wall time.Duration, cores int) pr
 		}
 	}
 	f.asked = claimed{ID: fmt.Sprintf("%s%d-%d-%d", claimPrefix, start.Unix(), end.Unix(), cores), Slot: protocol.Slot{Start: start, End: end, Cores: cores}}
-	value, err := json.Marshal(f.asked)
-	if err != nil {
-		panic(fmt.Sprintf("resource: %T cannot be encoded: %v", f.asked, err)) // an ID and a slot
-	}
-	return protocol.Output{Save: []protocol.Record{{Table: TableFederated, Key: claimKey, Value: value}}}.Join(f.request(now))
+	return protocol.Output{Save: []protocol.Record{row(TableFederated, claimKey, f.asked)}}.Join(f.request(now))
 }
 
 func (f *federated) request(now time.Time) protocol.Output {

@@ -52,11 +52,7 @@ func (r *Role) Drain(now time.Time, why string) protocol.Output {
 		d.Since = r.drained.Since
 	}
 	r.drained = &d
-	value, err := json.Marshal(d)
-	if err != nil {
-		panic(fmt.Sprintf("resource: %T cannot be encoded: %v", d, err)) // a time and a string
-	}
-	return protocol.Output{Save: []protocol.Record{{Table: TableDrained, Key: drainedKey, Value: value}}}
+	return protocol.Output{Save: []protocol.Record{row(TableDrained, drainedKey, d)}}
 }
 
 // Resume ends Drain.

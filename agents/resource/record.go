@@ -58,18 +58,20 @@ func (r *record) read(id string, value []byte) error {
 
 // put changes a promise, or forgets it if it has no start. It returns the row to save.
 func (r *record) put(id string, p promise) protocol.Record {
-	row := protocol.Record{Table: TablePromises, Key: id}
 	if p.Start.IsZero() {
 		delete(r.promises, id)
-		return row
+		return protocol.Record{Table: TablePromises, Key: id}
 	}
 	r.promises[id] = p
-	value, err := json.Marshal(p)
+	return row(TablePromises, id, p)
+}
+
+func row(table, key string, v any) protocol.Record {
+	value, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("resource: %T cannot be encoded: %v", p, err)) // a time, a bool and a word
+		panic(fmt.Sprintf("resource: %T cannot be encoded: %v", v, err)) // only our own types come here
 	}
-	row.Value = value
-	return row
+	return protocol.Record{Table: table, Key: key, Value: value}
 }
 
 // update compares the promises with the journal, and returns the rows to save.

@@ -2,7 +2,6 @@ package user
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,13 +32,7 @@ type job struct {
 }
 
 // ReadJob decodes a record of TableJobs.
-func ReadJob(value []byte) (message.JobRow, error) {
-	var row message.JobRow
-	if err := json.Unmarshal(value, &row); err != nil {
-		return row, fmt.Errorf("record of a job: %w", err)
-	}
-	return row, nil
-}
+func ReadJob(value []byte) (message.JobRow, error) { return decode[message.JobRow]("a job", value) }
 
 func (js *jobs) restore(t protocol.Tables, now time.Time) (protocol.Output, error) {
 	var out protocol.Output

@@ -106,12 +106,13 @@ func (r *Row) View() message.Purchase {
 }
 
 // ReadRow decodes a record of TablePurchases.
-func ReadRow(value []byte) (Row, error) {
-	var row Row
-	if err := json.Unmarshal(value, &row); err != nil {
-		return Row{}, fmt.Errorf("record of a purchase: %w", err)
+func ReadRow(value []byte) (Row, error) { return decode[Row]("a purchase", value) }
+
+func decode[T any](of string, value []byte) (v T, err error) {
+	if err = json.Unmarshal(value, &v); err != nil {
+		err = fmt.Errorf("record of %s: %w", of, err)
 	}
-	return row, nil
+	return v, err
 }
 
 func (r *Row) save() protocol.Record { return record(TablePurchases, r.ID, r) }

@@ -1,8 +1,6 @@
 package user
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -84,13 +82,7 @@ func runUnits(p *Purchase) []message.RunUnit {
 }
 
 // ReadRun decodes a record of TableRuns.
-func ReadRun(value []byte) (message.Run, error) {
-	var v message.Run
-	if err := json.Unmarshal(value, &v); err != nil {
-		return v, fmt.Errorf("record of a run: %w", err)
-	}
-	return v, nil
-}
+func ReadRun(value []byte) (message.Run, error) { return decode[message.Run]("a run", value) }
 
 func (x *run) save() protocol.Record { return record(TableRuns, x.view.ID, x.view) }
 

@@ -98,7 +98,7 @@ func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, p
 	return s, out.Join(wake(next)), nil
 }
 
-// resume repeats the request that may have been lost with the process.
+// resume repeats the request that may have been lost, as with the process.
 func (s *Site) resume(now time.Time, j *job) protocol.Output {
 	switch j.Stage {
 	case message.StageStaging:
@@ -169,27 +169,17 @@ func (s *Site) Wake(now time.Time) protocol.Output {
 func wake(at time.Time) protocol.Output { return protocol.Output{WakeAt: at} }
 
 func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
-	switch j.Stage {
-	case message.StageReady:
+	switch ended := !now.Before(j.Slot.End); {
+	case j.Stage.Over():
+		return s.over(now, j)
+	case j.Stage == message.StageReady:
 		return s.begin(now, j)
-	case message.StageStaging:
-		if !now.Before(j.Slot.End) {
-			return s.tooLate(now, j)
-		}
-		return s.prepare(now, j)
-	case message.StageGathering:
+	case j.Stage == message.StageGathering, j.Stage == message.StageStaging && ended:
 		return s.tooLate(now, j)
-	case message.StageSubmitting:
-		if !now.Before(j.Slot.End) {
-			return s.fault(now, j, strings.TrimSuffix("the batch system did not accept it before the end of the slot: "+j.refusal, ": "))
-		}
-		return s.submit(now, j)
-	case message.StageSubmitted:
-		return s.ask(now, j)
-	case message.StageCollecting:
-		return s.deliver(now, j)
+	case j.Stage == message.StageSubmitting && ended:
+		return s.fault(now, j, strings.TrimSuffix("the batch system did not accept it before the end of the slot: "+j.refusal, ": "))
 	}
-	return s.over(now, j)
+	return s.resume(now, j)
 }
 
 // over forgets a launch, unless the report about its unit is still owed. The clock may be ahead: it

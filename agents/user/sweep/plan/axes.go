@@ -21,9 +21,7 @@ import (
 )
 
 // Keys of a parameter.
-const (
-	keyValues, keyRange, keyStep, keyRandom, keyCount, keySeed, keyFile, keyZip = "values", "range", "step", "random", "count", "seed", "file", "zip"
-)
+const keyValues, keyRange, keyStep, keyRandom, keyCount, keySeed, keyFile, keyZip = "values", "range", "step", "random", "count", "seed", "file", "zip"
 
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 

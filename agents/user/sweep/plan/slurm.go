@@ -22,9 +22,7 @@ import (
 const indexName = "SLURM_ARRAY_TASK_ID"
 
 // Options of sbatch that a plan follows, by their long names.
-const (
-	optionArray, optionTasks, optionCPUs, optionTime, optionName, optionNodes = "array", "ntasks", "cpus-per-task", "time", "job-name", "nodes"
-)
+const optionArray, optionTasks, optionCPUs, optionTime, optionName, optionNodes = "array", "ntasks", "cpus-per-task", "time", "job-name", "nodes"
 
 func longOption(letter string) string {
 	return map[string]string{
