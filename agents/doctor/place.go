@@ -190,7 +190,7 @@ func (p *examination) checkBatch() {
 func (p *examination) checkFederation(ctx context.Context) {
 	var q control.SiteQueue
 	if p.daemon != nil && control.FederationQueue.Ask(ctx, p.daemon, control.None{}, &q) == nil && q.Shortage != "" {
-		p.warn("federation", "wait until they are free, or lower resource.federation.cores; none of them is sold again", "%s", q.Shortage)
+		p.warn("federation", "wait until they are free, or change resource.federation.cores", "%s", q.Shortage)
 	}
 }
 

@@ -173,7 +173,7 @@ func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, er
 	err := r.Runner.Do(ctx, func(now time.Time, role agents.Role) (none protocol.Output) {
 		site := resource.FederationOf(role.(*resource.Role))
 		q.Shortage = resource.Shortage(role.(*resource.Role), now)
-		if in = site != nil; !in {
+		if in = site != nil || q.Shortage != ""; site == nil {
 			return none
 		}
 		rules := site.Rules()

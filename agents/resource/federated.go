@@ -216,9 +216,9 @@ func (f *federated) wake(now time.Time) protocol.Output {
 
 // foreign marks the federation's own reservations as somebody else's, so that the market
 // neither sells their cores nor frees them. A long claim with another number of cores than is
-// configured now is released once the site is idle, and one that has not begun if the site has
-// left its federation.
-func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged) (message.QueueChanged, protocol.Output) {
+// configured now is released once the site is idle, and so are those of a site that has left its
+// federation, or before they begin: open counts the launches in them.
+func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged, open int) (message.QueueChanged, protocol.Output) {
 	var out protocol.Output
 	var claims []claimed
 	q.Reservations = slices.Clone(q.Reservations)
@@ -228,7 +228,7 @@ func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.Queu
 		}
 		q.Reservations[i].Mine = false
 		if f == nil {
-			if r.Slot.Start.After(now) {
+			if open == 0 || r.Slot.Start.After(now) {
 				out = out.Join(toQueue(self, message.Release{ID: r.ID}))
 			}
 			continue
@@ -342,10 +342,13 @@ func FederationOf(r *Role) *federation.Site {
 	return r.fed.site
 }
 
-// Shortage says that and why a site has fewer cores for its federation than are configured, such
-// as "0 of 2 cores, because …"; empty: it has all.
+// Shortage says why a site has fewer cores for its federation than are configured, or, having left
+// it, for the market; empty: it has all.
 func Shortage(r *Role, now time.Time) string {
-	if r.fed == nil || r.fed.site.Modules() == r.fed.cfg.Modules {
+	switch open := r.launches.Open(claimPrefix); {
+	case r.fed == nil && open > 0:
+		return "the site has left it; its cores are sold again once its running jobs have ended"
+	case r.fed == nil || r.fed.site.Modules() == r.fed.cfg.Modules:
 		return ""
 	}
 	why := cmp.Or(r.fed.why, "the batch system has not granted them yet")

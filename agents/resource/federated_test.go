@@ -8,6 +8,7 @@ import (
 
 	"ramp/agents/resource"
 	"ramp/agents/resource/federation"
+	"ramp/agents/resource/launch"
 	"ramp/protocol"
 	"ramp/protocol/english/rules"
 	"ramp/protocol/message"
@@ -181,21 +182,41 @@ func TestAnotherNumberOfCoresCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A site that leaves its federation sells what no claim has begun to use.
+// A site that leaves its federation sells its cores once no job of it runs.
 func TestASiteThatLeavesSellsAgain(t *testing.T) {
 	s := member(t, 2, 2)
 	for range 16 * 24 {
 		s.pass(time.Hour)
 	}
-	far := s.now.Add(40 * 24 * time.Hour)
+	far, batch := s.now.Add(40*24*time.Hour), ""
 	if claimedAt(s, far) != 2 || offers(s, 1, far) {
 		t.Fatalf("%d cores are claimed 40 days ahead", claimedAt(s, far))
 	}
+	for id, slot := range s.batch.slots {
+		if !slot.Start.After(s.now) && slot.End.After(s.now) {
+			batch = id
+		}
+	}
+	s.store.append([]protocol.Record{{Table: launch.Table, Key: "job.1", Value: fmt.Appendf(nil, `{"stage":"submitted","batch":%q,"number":1,"reservation":"job"}`, batch)}})
+	s.batch.jobs["job.1"] = protocol.JobStatus{State: protocol.JobRunning, Started: s.now}
 	s.cfg.Federation = federation.Config{}
 	s.start()
-	s.pass(time.Hour)
-	s.pass(time.Hour)
+	s.pass(2 * time.Minute)
 	if claimedAt(s, far) != 0 || !offers(s, 1, far) {
 		t.Errorf("%d cores stay claimed", claimedAt(s, far))
+	}
+	if claimedAt(s, s.now) != 2 || offers(s, 1, s.now.Add(time.Minute)) {
+		t.Errorf("a job runs, and %d cores are claimed", claimedAt(s, s.now))
+	}
+	if why := resource.Shortage(s.role, s.now); !strings.Contains(why, "sold again once its running jobs have ended") {
+		t.Errorf("shortage: %q", why)
+	}
+	s.batch.jobs["job.1"] = protocol.JobStatus{State: protocol.JobExited, Started: noon, Ended: s.now}
+	s.pass(3 * time.Minute)
+	if claimedAt(s, s.now) != 0 || !offers(s, 1, s.now.Add(time.Minute)) {
+		t.Errorf("after the last job, %d cores stay claimed", claimedAt(s, s.now))
+	}
+	if why := resource.Shortage(s.role, s.now); why != "" {
+		t.Errorf("shortage: %q", why)
 	}
 }

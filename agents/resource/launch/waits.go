@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -27,6 +28,16 @@ func (s Waits) last(reservation string) *job {
 		return nil
 	}
 	return list[len(list)-1]
+}
+
+// Open counts the launches that may run in the batch system's reservations of a prefix.
+func (s *Site) Open(prefix string) (n int) {
+	for _, j := range s.jobs.live {
+		if j.submitted() && strings.HasPrefix(j.Batch, prefix) {
+			n++
+		}
+	}
+	return n
 }
 
 // Begin lets a launch begin that is ready and waits for its site's word.

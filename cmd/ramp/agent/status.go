@@ -187,7 +187,7 @@ func troubleOf(ctx context.Context, cfg *config.Config, d *control.Client) strin
 // federationOf are the members of a site's federation that have other rules: they and the site
 // do not bid for each other's jobs. It also says why the site has too few cores for it.
 func federationOf(ctx context.Context, cfg *config.Config, d *control.Client) (list []string, shortage string) {
-	if cfg.Resource == nil || cfg.Resource.Federation.Rules == "" {
+	if cfg.Resource == nil {
 		return nil, ""
 	}
 	var q control.SiteQueue
