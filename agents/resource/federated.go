@@ -345,7 +345,7 @@ func FederationOf(r *Role) *federation.Site {
 // Shortage says why a site has fewer cores for its federation than are configured, or, having left
 // it, for the market; empty: it has all.
 func Shortage(r *Role, now time.Time) string {
-	switch open := r.launches.Open(claimPrefix); {
+	switch open, _ := r.launches.Open(claimPrefix); {
 	case r.fed == nil && open > 0:
 		return "the site has left it; its cores are sold again once its running jobs have ended"
 	case r.fed == nil || r.fed.site.Modules() == r.fed.cfg.Modules:

@@ -208,6 +208,9 @@ func TestASiteThatLeavesSellsAgain(t *testing.T) {
 	if claimedAt(s, s.now) != 2 || offers(s, 1, s.now.Add(time.Minute)) {
 		t.Errorf("a job runs, and %d cores are claimed", claimedAt(s, s.now))
 	}
+	if n := s.role.Status(s.now).Queue.Running; n != 1 {
+		t.Errorf("%d jobs are said to run", n)
+	}
 	if why := resource.Shortage(s.role, s.now); !strings.Contains(why, "sold again once its running jobs have ended") {
 		t.Errorf("shortage: %q", why)
 	}

@@ -15,6 +15,8 @@ func (r *Role) Status(now time.Time) message.ResourceStatus {
 		Queue: r.market.status(now), Slots: r.slots(now), Unbought: r.unbought(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
 		Federation: Shortage(r, now),
 	}
+	_, sold := r.launches.Open("") // they run in reservations, which batch systems do not count
+	s.Queue.Running += sold
 	if r.market.optimistic != nil {
 		s.Forecast.Overbook = r.record.status()
 	}

@@ -30,14 +30,18 @@ func (s Waits) last(reservation string) *job {
 	return list[len(list)-1]
 }
 
-// Open counts the launches that may run in the batch system's reservations of a prefix.
-func (s *Site) Open(prefix string) (n int) {
-	for _, j := range s.jobs.live {
+// Open counts the launches that may run in the batch system's reservations of a prefix, and those
+// of them that do.
+func (s *Site) Open(prefix string) (open, running int) {
+	for _, j := range s.jobs.live { // in any order: they are only counted
 		if j.submitted() && strings.HasPrefix(j.Batch, prefix) {
-			n++
+			open++
+			if j.Status.State == protocol.JobRunning {
+				running++
+			}
 		}
 	}
-	return n
+	return open, running
 }
 
 // Begin lets a launch begin that is ready and waits for its site's word.
