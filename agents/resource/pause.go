@@ -41,10 +41,10 @@ func (r *Role) readDrained(_ string, value []byte) error {
 }
 
 // Drain stops sales until Resume, across restarts. The site honours what it has sold, and buyers
-// may still buy what they hold. Why is for people, and cut to protocol.MaxName bytes.
+// may still buy what they hold. Why is for people, and cut to protocol.MaxName bytes; empty: as before.
 func (r *Role) Drain(now time.Time, why string) protocol.Output {
 	why = protocol.Words(why[:min(len(why), protocol.MaxName)]) // a terminal shows it
-	if r.drained != nil && r.drained.Why == why {
+	if r.drained != nil && (why == "" || r.drained.Why == why) {
 		return protocol.Output{}
 	}
 	d := drained{Since: now, Why: why}

@@ -53,6 +53,7 @@ func TestADrainOutlivesARestartAndHonoursWhatIsSold(t *testing.T) {
 	s.carryOut(s.role.Drain(s.now, "new cooling"))
 	since := s.role.Status(s.now).Since
 	s.pass(time.Minute)
+	s.carryOut(s.role.Drain(s.now, ""))
 	s.start()
 	st := s.wants(a, protocol.CodeDraining, message.SalesDrained)
 	if !st.Since.Equal(since) || !strings.Contains(st.Why, "new cooling") {

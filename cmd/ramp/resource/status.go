@@ -43,7 +43,7 @@ held ones may still be bought. It prints the status: once 'sold' is 0, the machi
 			return showStatus(c, control.Drain, q)
 		},
 	}
-	c.Flags().StringVar(&q.Why, "why", "", "a reason, which buyers see too; at most 128 bytes")
+	c.Flags().StringVar(&q.Why, "why", "", "a reason, which buyers see too; at most 128 bytes (default: that of an earlier 'drain')")
 	return c
 }
 
