@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -280,14 +281,14 @@ func (s *Site) Heard(now time.Time, contract protocol.ContractID, j protocol.Job
 
 // end ends a run as its batch system reports.
 func (s *floor) end(now time.Time, r *run, j protocol.JobStatus) protocol.Output {
-	next := message.JobFailed
-	if j.State == protocol.JobExited {
-		next = message.JobDone
+	next, why := message.JobFailed, "it was "+string(j.State)
+	switch j.State {
+	case protocol.JobExited:
+		next, why = message.JobDone, ""
+	case protocol.JobExpired:
+		why = "it was ended at its time limit"
 	}
-	r.Exit, r.Why, r.seat, r.ordered = j.ExitCode(), j.Note, seatNone, ""
-	if j.State != protocol.JobExited && r.Why == "" {
-		r.Why = "it was " + string(j.State)
-	}
+	r.Exit, r.Why, r.seat, r.ordered = j.ExitCode(), cmp.Or(j.Note, why), seatNone, ""
 	r.become(now, next)
 	return s.change(r)
 }

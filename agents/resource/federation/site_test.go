@@ -322,6 +322,20 @@ func TestASoldJobKeepsItsModules(t *testing.T) {
 	}
 }
 
+func TestAnEndedJobSaysWhy(t *testing.T) {
+	for state, want := range map[protocol.JobState]string{
+		protocol.JobExited: "", protocol.JobExpired: "it was ended at its time limit", protocol.JobLost: "it was lost",
+	} {
+		f, c := newFloor(t, federation.Config{}), message.JobContract(id("home"), "a", 1)
+		f.sell(id("home"), id("ann"), "a", 1)
+		f.site.Staged(f.now, c)
+		f.heard(string(c), state, 0)
+		if r, ok := f.site.Find(c); !ok || r.Why != want {
+			t.Errorf("%s: %q, want %q", state, r.Why, want)
+		}
+	}
+}
+
 // Who buys and never brings the input keeps modules for a moment, once, until it brings some;
 // and so many jobs in total.
 func TestLateInputKeepsNoModules(t *testing.T) {
