@@ -148,6 +148,10 @@ func (js *jobs) heard(now time.Time, j *job, p message.JobProgress) protocol.Out
 		stop, v := x.stageStop(0), js.run(j, x.view.Created, js.seeking(j)) // it is given back
 		out = out.Join(js.runs.update(now, js.runs.add(v), true)).Join(protocol.Output{Send: []protocol.Message{stop}})
 	}
+	if x := js.runs.by[j.ID]; x != nil && p.Got > 0 && x.view.Units[0].Slot.Cores != p.Got && !x.view.Units[0].Lost {
+		x.view.Units[0].Slot.Cores = p.Got
+		out = out.Join(js.runs.update(now, x, true))
+	}
 	return js.end(now, j, out)
 }
 

@@ -159,6 +159,17 @@ func TestAJobThatIsGivenBackIsSoldAgain(t *testing.T) {
 	same(t, orders(l.sold(1, 2))) // repeated
 }
 
+func TestAJobHasTheCoresThatItGot(t *testing.T) {
+	l := offered(t)
+	if v := view(t, l.sold(1, 2)); v.Units[0].Slot.Cores != 1 {
+		t.Errorf("before it begins: %+v", v.Units[0].Slot)
+	}
+	out := l.home(protocol.Inform, message.JobProgress{State: message.JobRunning, Award: 1, Site: l.cast.ID(markettest.Seller(2)), Got: 3})
+	if v := view(t, out); v.Units[0].Slot.Cores != 3 {
+		t.Errorf("with three: %+v", v.Units[0].Slot)
+	}
+}
+
 func TestAHomeThatForgotAJobEndsIt(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		l := offered(t)

@@ -74,11 +74,14 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 	}}}
 	t := &table{Caption: "Units", Heads: heads("Unit#", "Site", "Slot", "Stage", "Exit#", "Output", "Files kept until")}
 	for _, u := range v.Units {
-		keep := txt("-")
+		keep, when := txt("-"), slot(u.Slot.Start, u.Slot.End)
 		if !u.Status.Keep.IsZero() {
 			keep = minute(u.Status.Keep)
 		}
-		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), slot(u.Slot.Start, u.Slot.End), state(string(u.Status.Stage)).and(u.Status.Why),
+		if v.Federation { // it may be suspended for as long as it takes
+			when = moment(u.Slot.Start)
+		}
+		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), when, state(string(u.Status.Stage)).and(u.Status.Why),
 			num(jobExit(v, u)), to(fmt.Sprintf("%s?unit=%d", runPath(v.ID), u.Unit+1), "Show"), keep})
 	}
 	out.Blocks = append(out.Blocks, block{Table: t})

@@ -86,8 +86,12 @@ left, or how it ended. Ends with 5 if a site has not answered within 10 s.`)
 func printRun(c *cobra.Command, agent *control.Client, run message.Run) error {
 	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "state", "cpu", "files"}}
 	for _, u := range run.Units {
+		end := words.EndStamp(u.Slot.Start, u.Slot.End)
+		if run.Federation { // it may be suspended for as long as it takes
+			end = "-"
+		}
 		rows = append(rows, []string{
-			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Slot.Cores), words.Timestamp(u.Slot.Start), words.EndStamp(u.Slot.Start, u.Slot.End),
+			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Slot.Cores), words.Timestamp(u.Slot.Start), end,
 			node.UnitWords(u), u.Status.Job.Usage.CPU.Round(1e6).String(), fmt.Sprint(len(u.Status.Outputs)),
 		})
 	}
