@@ -80,7 +80,7 @@ var errFound = errors.New("found")
 func (u userRecords) row(table, id string) ([]byte, error) {
 	found, err := u.journal.Get(table, id)
 	if err == nil && found == nil {
-		err = exit.Fail(exit.Usage, "'ramp user list' shows the purchases there are", "no purchase %q", id)
+		err = exit.Fail(exit.Usage, "'ramp user list' shows the purchases; 'ramp kill' ends a federation's job", "no purchase %q", id)
 	}
 	return found, err
 }

@@ -105,7 +105,7 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 	case v.Refused != "":
 		return refusedJob(v)
 	case v.Site == "":
-		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, cmp.Or(v.Why, "it was withdrawn"))
+		return &exit.Error{Code: exit.Failed, InRun: protocol.ExitNever, Err: fmt.Errorf("%s has ended: %s", call.Name, cmp.Or(v.Why, "it was withdrawn"))}
 	}
 	fmt.Fprintf(cli.Notes(c), "%s: %s has it\n", call.Name, v.Site.Name())
 	if err := w.stay(); err != nil {
