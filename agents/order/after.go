@@ -58,7 +58,11 @@ func askJobs(ctx context.Context, agent *control.Client) (jobs, error) {
 	err := control.Runs.Ask(ctx, agent, control.LastCall{}, &runs)
 	for _, r := range runs {
 		j.runs[r.ID] = r
+		if r.Federation { // nothing was bought for it
+			j.purchases = append(j.purchases, message.Purchase{ID: r.ID, RFQ: r.Name, Created: r.Created})
+		}
 	}
+	slices.SortStableFunc(j.purchases, func(a, b message.Purchase) int { return a.Created.Compare(b.Created) })
 	return j, err
 }
 
