@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,6 +20,11 @@ const (
 // Known reports whether m is one of the modes.
 func (m Mode) Known() bool {
 	return m == ModeOnReservation || m == ModeOnCompletion || m == ModeMetered
+}
+
+// ModeWords lists modes for people.
+func ModeWords(modes []Mode) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(modes), "[]"), " ", ", ")
 }
 
 // Terms are a bank and a currency that an agent accepts.

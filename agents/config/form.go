@@ -97,7 +97,7 @@ func (c form) prices() string {
   pay: []
 `) + `
   # When a purchase is paid; metered: for the processor time that its program used.
-  modes: [on-reservation, metered]
+  modes: [on-reservation, on-completion, metered]
 `
 }
 

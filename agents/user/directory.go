@@ -150,7 +150,7 @@ func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.
 		case len(bank.Terms) == 0 || slices.Contains(bank.Terms, t):
 			usable = append(usable, t)
 		default:
-			lacks = cmp.Or(lacks, fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), joined(bank.Terms, func(x protocol.Terms) string { return x.Currency }), t.Currency))
+			lacks = cmp.Or(lacks, fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), currencies(bank.Terms), t.Currency))
 		}
 	}
 	if len(usable) > 0 {
@@ -159,10 +159,10 @@ func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.
 	return nil, cmp.Or(lacks, fmt.Errorf("no bank is known to pay with"))
 }
 
-func joined[T any](list []T, word func(T) string) string {
+func currencies(list []protocol.Terms) string {
 	words := make([]string, len(list))
-	for i, x := range list {
-		words[i] = word(x)
+	for i, t := range list {
+		words[i] = t.Currency
 	}
 	return strings.Join(words, ", ")
 }
@@ -186,7 +186,7 @@ func (d *directory) mode(now time.Time, wanted protocol.Mode, terms protocol.Ter
 		return "", fmt.Errorf("payment mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 	}
 	if offered != nil && !slices.Contains(offered, wanted) {
-		return "", fmt.Errorf("payment mode %s: for %s, %s offers only %s", wanted, terms.Currency, terms.Bank.Name(), joined(offered, func(m protocol.Mode) string { return string(m) }))
+		return "", fmt.Errorf("payment mode %s: for %s, %s offers only %s", wanted, terms.Currency, terms.Bank.Name(), protocol.ModeWords(offered))
 	}
 	return wanted, nil
 }

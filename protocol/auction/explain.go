@@ -106,14 +106,14 @@ func lackWords(r protocol.Reason) string {
 // maxPrograms bounds the list of Programs.
 const maxPrograms = 8
 
-// Programs lists the sellers' objections to the program that is to be launched, each
-// once, with the sellers that raise it.
+// Programs lists the sellers' objections to the program that is to be launched, or to when it is
+// paid, each once, with the sellers that raise it.
 func (e Explanation) Programs() []string {
 	var notes []string
 	by := map[string][]protocol.AgentID{}
 	for _, id := range e.sellers.order {
 		reasons := e.sellers.byID[id].reasons
-		i := slices.IndexFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeProgram })
+		i := slices.IndexFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeProgram || r.Code == protocol.CodeMode })
 		if i < 0 {
 			continue
 		}

@@ -62,7 +62,7 @@ func (s *Seller) compatible() (protocol.Reason, bool) {
 		return protocol.Reason{Code: protocol.CodeNoBank, Note: "no bank and currency in common"}, false
 	}
 	if !s.modes() {
-		return protocol.Reason{Code: protocol.CodeMode, Note: "no settlement mode in common"}, false
+		return protocol.Reason{Code: protocol.CodeMode, Note: "wanted " + protocol.ModeWords(s.call.Modes) + "; this site takes " + protocol.ModeWords(s.cfg.Modes)}, false
 	}
 	if s.objection != nil {
 		return *s.objection, false

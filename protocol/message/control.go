@@ -118,7 +118,7 @@ type Purchase struct {
 	Contract    protocol.ContractID `json:"contract,omitempty"`
 	Settled     bool                `json:"settled"`
 	Reasons     map[string]int      `json:"reasons,omitempty"`  // why sellers refused, counted
-	Programs    []string            `json:"programs,omitempty"` // sellers' notes on why they do not run the program
+	Programs    []string            `json:"programs,omitempty"` // sellers' notes on why they do not run the program, or not in this mode
 	Advice      []string            `json:"advice,omitempty"`   // nearest relaxations, in words
 	Relaxations []Relaxation        `json:"relaxations,omitempty"`
 	Counters    []Counter           `json:"counters,omitempty"` // for a metered request: contracts that sellers would accept now
