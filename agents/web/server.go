@@ -159,8 +159,7 @@ func ask[Q, A any](ctx context.Context, s *Server, call control.Endpoint[Q, A], 
 	if err := allowed(call.Call); err != nil {
 		return a, err
 	}
-	err = call.Ask(ctx, s.cfg.Client, q, &a)
-	return a, err
+	return call.Get(ctx, s.cfg.Client, q)
 }
 
 func tell[Q, A any](ctx context.Context, s *Server, call control.Endpoint[Q, A], q Q) error {

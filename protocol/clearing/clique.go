@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/big"
 	"slices"
+	"sort"
 
 	"ramp/protocol/clearing/lp"
 )
@@ -104,10 +105,7 @@ func (r *relaxation) dropIdle() {
 		}
 	}
 	for b, parts := range r.parts {
-		first := slices.IndexFunc(parts, func(u use) bool { return u.row >= r.cliques })
-		if first < 0 {
-			continue
-		}
+		first := sort.Search(len(parts), func(i int) bool { return parts[i].row >= r.cliques })
 		r.p.Columns[b], r.parts[b] = r.p.Columns[b][:first], parts[:first]
 		for _, u := range parts[first:] {
 			if n, kept := number[u.row]; kept {

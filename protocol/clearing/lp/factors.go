@@ -119,10 +119,11 @@ func (e *elimination) begin(columns [][]Entry) {
 	e.index(columns)
 	for k := 0; k < len(e.queue); k++ {
 		at := e.queue[k]
-		r := openRow(columns[at], e.done)
-		if r < 0 {
+		open := slices.IndexFunc(columns[at], func(x Entry) bool { return !e.done[x.Row] })
+		if open < 0 {
 			continue // another column took its row: singular
 		}
+		r := columns[at][open].Row
 		e.take(columns, at, r)
 		for _, c := range e.byRow[e.first[r]:e.first[r+1]] {
 			if e.left[c]--; e.left[c] == 1 && e.row[c] < 0 {
@@ -189,15 +190,6 @@ func (e *elimination) rowSingletons(columns [][]Entry) {
 		}
 	}
 	e.queue = queue
-}
-
-func openRow(c []Entry, done []bool) int {
-	for _, x := range c {
-		if !done[x.Row] {
-			return x.Row
-		}
-	}
-	return -1
 }
 
 // simple adds a pivot whose column no earlier pivot changes: that of a row or column with
