@@ -111,21 +111,11 @@ func OutDir(dir string, run message.Run, unit int) string {
 	return filepath.Join(dir, fmt.Sprintf("unit-%d", unit+1))
 }
 
-// Wanted are the outputs of a unit that its owner wants to have.
-func Wanted(p message.Program, u message.RunUnit) (list []protocol.StagedFile) {
-	for _, f := range u.Status.Outputs {
-		if p.Wants(f.Path) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
 // Fetchable are the runs that are over and whose outputs some site still keeps.
 func Fetchable(runs []message.Run, now time.Time) (list []message.Run) {
 	for _, r := range runs {
 		if r.Over && slices.ContainsFunc(r.Units, func(u message.RunUnit) bool {
-			return len(Wanted(r.Program, u)) > 0 && u.Status.Keep.After(now)
+			return len(r.Program.Wanted(u)) > 0 && u.Status.Keep.After(now)
 		}) {
 			list = append(list, r)
 		}
@@ -168,9 +158,7 @@ func CheckOut(dir string) error {
 // unwritten tells what a file of this machine is at fault for, such as a disk that is
 // full, from what the site is.
 func unwritten(id string, err error) error {
-	var file *fs.PathError
-	var name *os.LinkError
-	if !errors.As(err, &file) && !errors.As(err, &name) {
+	if !stage.Ours(err) {
 		return err
 	}
 	return exit.Fail(exit.Failed, "'ramp fetch "+id+" --out DIR' continues the transfer", "%w", err)
@@ -182,21 +170,16 @@ func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID)
 		return exit.Fail(exit.Usage, "'ramp fetch "+run.ID+" --out DIR' writes them elsewhere", "%w", err)
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
-	s, err := open(ctx, u.Seller)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
-	defer stop()
-	defer s.Close() //nolint:errcheck // all was read
 	contract, unit := run.Bought(u)
 	k := stage.Key{Contract: contract, Unit: unit, Launch: u.Launch}
-	for _, f := range Wanted(run.Program, u) {
-		if err := stage.Get(s, k, f, root); err != nil {
-			return unwritten(run.ID, fmt.Errorf("%s: %w", f.Path, err))
+	return stage.Exchange(ctx, open, u.Seller, func(s stage.Stream) error {
+		for _, f := range run.Program.Wanted(u) {
+			if err := stage.Get(s, k, f, root); err != nil {
+				return unwritten(run.ID, fmt.Errorf("%s: %w", f.Path, err))
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (u userRuns) open(ctx context.Context, to protocol.AgentID) (stage.Stream, error) {
@@ -299,16 +282,11 @@ func (t *tailing) moved(ctx context.Context) bool {
 const overTries = 40
 
 func (t *tailing) once(ctx context.Context) error {
-	s, err := t.u.open(ctx, t.unit.Seller)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
-	defer stop()
-	defer s.Close() //nolint:errcheck // all was read
 	contract, unit := t.run.Bought(t.unit)
 	k := stage.Key{Contract: contract, Unit: unit, Launch: t.unit.Launch}
-	err = stage.Log(s, k, &t.out, &t.errs, t.q.Follow, t.stdout, t.stderr)
+	err := stage.Exchange(ctx, t.u.open, t.unit.Seller, func(s stage.Stream) error {
+		return stage.Log(s, k, &t.out, &t.errs, t.q.Follow, t.stdout, t.stderr)
+	})
 	if errors.Is(err, stage.ErrKept) {
 		_, err = fmt.Fprintf(t.stderr, "ramp: %s; then 'ramp user logs %s' shows it\n", err, t.q.ID)
 	}

@@ -70,9 +70,7 @@ func Launchable(id string, p *message.Program) error {
 		if l.Command = p.Of(unit); l.App == "" && len(l.Command) == 0 {
 			return exit.Fail(exit.Usage, "", "the program of unit %d: want command or app", unit+1)
 		}
-		_, err := codec.Encode(protocol.Message{
-			Performative: protocol.Request, Receivers: []protocol.AgentID{site}, Protocol: protocol.ProtocolRequest, Conversation: id, Body: l,
-		})
+		_, err := codec.Encode(protocol.Message{Performative: protocol.Request, Receivers: []protocol.AgentID{site}, Protocol: protocol.ProtocolRequest, Conversation: id, Body: l})
 		if err != nil {
 			return exit.Fail(exit.Usage, "", "the program does not fit into a launch message: %w", cmp.Or(errors.Unwrap(err), err))
 		}

@@ -145,10 +145,7 @@ func (d *Depot) report(body protocol.Body) {
 	if deliver == nil {
 		return
 	}
-	deliver(protocol.Message{
-		Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{d.cfg.Agent},
-		Protocol: protocol.ProtocolQueue, Body: body,
-	})
+	deliver(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{d.cfg.Agent}, Protocol: protocol.ProtocolQueue, Body: body})
 }
 
 // prepare makes a job's directories and counts the missing inputs.

@@ -40,10 +40,7 @@ func describe(r io.Reader, info fs.FileInfo, path string) (protocol.StagedFile, 
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
-	return protocol.StagedFile{
-		Path: path, Size: n, Exec: info.Mode()&0o100 != 0,
-		SHA256: hex.EncodeToString(sha.Sum(nil)), BLAKE3: hex.EncodeToString(blake.Sum(nil)),
-	}, nil
+	return protocol.StagedFile{Path: path, Size: n, Exec: info.Mode()&0o100 != 0, SHA256: hex.EncodeToString(sha.Sum(nil)), BLAKE3: hex.EncodeToString(blake.Sum(nil))}, nil
 }
 
 // readInto is io.Copy in pieces that are large enough for BLAKE3 to be fast.

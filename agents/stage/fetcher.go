@@ -40,7 +40,7 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 			return
 		case err.Error() != told:
 			told = err.Error()
-			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(told), Again: true, Here: ours(err)})
+			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(told), Again: true, Here: Ours(err)})
 		}
 		p.log.Warn("files: cannot fetch the outputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
 		if !agents.Pause(ctx, rest) {
@@ -67,7 +67,7 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
-	err = p.exchange(ctx, r.Seller, func(s Stream) error {
+	err = Exchange(ctx, p.open, r.Seller, func(s Stream) error {
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, f := range r.Files {
 			err := leaves(half, missing(root, f))
@@ -160,17 +160,14 @@ func nameless(err error) error {
 
 // publish renames a directory into place, over that of an earlier time.
 func publish(half, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(to); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to)); err != nil {
 		return err
 	}
 	return os.Rename(half, to)
 }
 
-// ours reports whether a file of this machine is at fault, such as one on a disk that is full.
-func ours(err error) bool {
+// Ours reports whether a file of this machine is at fault, such as one on a disk that is full.
+func Ours(err error) bool {
 	var file *fs.PathError
 	var name *os.LinkError
 	return errors.As(err, &file) || errors.As(err, &name)

@@ -58,10 +58,7 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 	if err := writeHead(s, answer{OK: true}); err != nil {
 		return err
 	}
-	tails := []*tail{
-		{kind: partStdout, path: filepath.Join(d.dir(g.Job), "stdout"), offset: q.Offset},
-		{kind: partStderr, path: filepath.Join(d.dir(g.Job), "stderr"), offset: q.Errors},
-	}
+	tails := []*tail{{kind: partStdout, path: filepath.Join(d.dir(g.Job), "stdout"), offset: q.Offset}, {kind: partStderr, path: filepath.Join(d.dir(g.Job), "stderr"), offset: q.Errors}}
 	rest, told, waits := lookLeast, time.Now(), time.Time{}
 	for {
 		over, most := g.Over || !q.Follow, int64(math.MaxInt64) // looked up before reading, to miss nothing

@@ -38,10 +38,7 @@ type Porter struct {
 // faults to its role by deliver.
 func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protocol.AgentID) (Stream, error),
 	deliver func(m protocol.Message), log *slog.Logger) *Porter {
-	return &Porter{
-		agent: agent, open: open, deliver: deliver, log: log,
-		places: make(chan struct{}, maxPorters), work: map[string]context.CancelFunc{}, saves: map[string]int{},
-	}
+	return &Porter{agent: agent, open: open, deliver: deliver, log: log, places: make(chan struct{}, maxPorters), work: map[string]context.CancelFunc{}, saves: map[string]int{}}
 }
 
 // Send starts or stops the staging of a launch, and returns at once.
@@ -144,7 +141,7 @@ func hopeless(err error) bool {
 
 // once sends every input over one exchange.
 func (p *Porter) once(ctx context.Context, r message.StageIn) error {
-	return p.exchange(ctx, r.Seller, func(s Stream) error {
+	return Exchange(ctx, p.open, r.Seller, func(s Stream) error {
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, in := range r.Inputs {
 			if err := Put(s, k, in); err != nil {
@@ -155,11 +152,9 @@ func (p *Porter) once(ctx context.Context, r message.StageIn) error {
 	})
 }
 
-// exchange does work over an exchange with a site, which ends with ctx.
-func (p *Porter) exchange(ctx context.Context, site protocol.AgentID, work func(s Stream) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s, err := p.open(ctx, site)
+// Exchange does work over an exchange with a site, which ends with ctx.
+func Exchange(ctx context.Context, open func(context.Context, protocol.AgentID) (Stream, error), site protocol.AgentID, work func(s Stream) error) error {
+	s, err := open(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -170,8 +165,5 @@ func (p *Porter) exchange(ctx context.Context, site protocol.AgentID, work func(
 }
 
 func (p *Porter) report(body protocol.Body) {
-	p.deliver(protocol.Message{
-		Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{p.agent},
-		Protocol: protocol.ProtocolQueue, Body: body,
-	})
+	p.deliver(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{p.agent}, Protocol: protocol.ProtocolQueue, Body: body})
 }

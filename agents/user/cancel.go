@@ -131,10 +131,7 @@ func (r *cancels) add(now time.Time, key cancelKey, row *Row) protocol.Message {
 
 func (r *cancels) note(now time.Time, id protocol.ContractID, unit int) message.UnitCancellation {
 	nonce := sha256.Sum256([]byte(fmt.Sprintf("cancel\x00%s\x00%d", id, unit)))
-	signed, err := signNote(r.cfg, now, contract.Cancel{
-		Version: contract.NoteVersion, Contract: id, Unit: unit, User: r.cfg.self(), At: now.UTC(),
-		Nonce: hex.EncodeToString(nonce[:16]),
-	})
+	signed, err := signNote(r.cfg, now, contract.Cancel{Version: contract.NoteVersion, Contract: id, Unit: unit, User: r.cfg.self(), At: now.UTC(), Nonce: hex.EncodeToString(nonce[:16])})
 	if err != nil {
 		panic(fmt.Sprintf("user: sign the cancellation of unit %d of %s: %v", unit, id, err))
 	}
@@ -263,10 +260,7 @@ func (r *cancels) restore(now time.Time, row *Row) protocol.Output {
 
 // request asks another agent; tag is the reply-with.
 func request(self, to protocol.AgentID, conversation, tag string, body protocol.Body) protocol.Message {
-	return protocol.Message{
-		Performative: protocol.Request, Sender: self, Receivers: []protocol.AgentID{to},
-		Protocol: protocol.ProtocolRequest, Conversation: conversation, ReplyWith: tag, Body: body,
-	}
+	return protocol.Message{Performative: protocol.Request, Sender: self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolRequest, Conversation: conversation, ReplyWith: tag, Body: body}
 }
 
 // signNote signs a note with the agent's own key.

@@ -75,10 +75,7 @@ func (x *run) peers() []message.Peer {
 
 // files is a request to the files of this machine.
 func (x *run) files(body protocol.Body) protocol.Message {
-	return protocol.Message{
-		Performative: protocol.Request, Sender: x.self, Receivers: []protocol.AgentID{protocol.LocalFiles},
-		Protocol: protocol.ProtocolQueue, Body: body,
-	}
+	return protocol.Message{Performative: protocol.Request, Sender: x.self, Receivers: []protocol.AgentID{protocol.LocalFiles}, Protocol: protocol.ProtocolQueue, Body: body}
 }
 
 func (x *run) stageIn(i int) protocol.Message {

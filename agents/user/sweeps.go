@@ -57,9 +57,7 @@ func (a sweepAgent) Discard(now time.Time, id string) protocol.Output {
 }
 
 func (a sweepAgent) Release(_ time.Time, lease string, seller protocol.AgentID, contract protocol.ContractID) protocol.Output {
-	return protocol.Output{Send: []protocol.Message{request(a.r.ID(), seller, lease, "release", message.LaunchOrder{
-		Contract: contract, ID: lease, Verb: message.VerbRelease,
-	})}}
+	return protocol.Output{Send: []protocol.Message{request(a.r.ID(), seller, lease, "release", message.LaunchOrder{Contract: contract, ID: lease, Verb: message.VerbRelease})}}
 }
 
 // sweepTraded passes the outcome of a trade on.

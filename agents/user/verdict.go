@@ -141,10 +141,7 @@ func verdictTag(u Unit) string { return verdictPrefix + strconv.Itoa(u.Unit) + "
 // verdict is a unit's signed verdict on its way to the bank; false: it cannot be
 // signed now, and silence agrees.
 func (r *usage) verdict(now time.Time, f *following, u *Unit) (protocol.Message, bool) {
-	v := contract.Verdict{
-		Version: contract.NoteVersion, Contract: f.row.Contract, Unit: u.Unit, User: r.cfg.self(), Record: u.Record,
-		Agree: u.Word == message.WordAgree, At: now.UTC(),
-	}
+	v := contract.Verdict{Version: contract.NoteVersion, Contract: f.row.Contract, Unit: u.Unit, User: r.cfg.self(), Record: u.Record, Agree: u.Word == message.WordAgree, At: now.UTC()}
 	if !v.Agree {
 		v.Why = protocol.Harmless(u.Dispute[:min(len(u.Dispute), contract.MaxWhy)])
 	}

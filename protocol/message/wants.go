@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"ramp/protocol"
 )
 
 // Files that an array job writes for each index.
@@ -29,6 +31,11 @@ func (p Program) Wants(output string) bool {
 	return slices.ContainsFunc(p.Outputs, func(pattern string) bool {
 		return matches(Indexed(pattern, index), output)
 	})
+}
+
+// Wanted are the outputs of a unit that the owner wants.
+func (p Program) Wanted(u RunUnit) []protocol.StagedFile {
+	return slices.DeleteFunc(slices.Clone(u.Status.Outputs), func(f protocol.StagedFile) bool { return !p.Wants(f.Path) })
 }
 
 // Indexed puts the number of an index into a pattern or a word; without one it stays.

@@ -127,9 +127,7 @@ func (x *live) order(now time.Time, id string, q rfql.DraftRequest) (message.Buy
 // buy orders a lease at its seller, at the traded price.
 func (s *Sweeps) buy(now time.Time, x *live, b sweep.Buy) protocol.Output {
 	id := x.leaseID(b.Lease)
-	order, err := x.order(now, id, rfql.DraftRequest{
-		Name: x.Plan.Name, TotalCores: x.Plan.Cores, Price: b.Price / protocol.Credits(x.Plan.Cores), NotBefore: x.at(b.Start), End: x.at(b.End),
-	})
+	order, err := x.order(now, id, rfql.DraftRequest{Name: x.Plan.Name, TotalCores: x.Plan.Cores, Price: b.Price / protocol.Credits(x.Plan.Cores), NotBefore: x.at(b.Start), End: x.at(b.End)})
 	if err != nil {
 		return s.Bought(now, Bought{ID: id, Why: err.Error()})
 	}
@@ -165,21 +163,13 @@ func Program(t plan.Task, inputs map[string][]message.RunInput) message.Program 
 	return p
 }
 
-func (s *Sweeps) traderOf(id string) *live {
-	for _, x := range s.by { // in any order: there is one
-		if x.trading == id && id != "" {
-			return x
-		}
-	}
-	return nil
-}
-
 // Traded takes the outcome of a trade.
 func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
-	x := s.traderOf(t.ID)
-	if x == nil {
+	i := slices.IndexFunc(s.order, func(id string) bool { return s.by[id].trading == t.ID })
+	if i < 0 || t.ID == "" {
 		return protocol.Output{}
 	}
+	x := s.by[s.order[i]]
 	x.trading, x.offers, x.why = "", t.Offers, t.Why
 	if t.Currency != "" {
 		x.Currency, x.Single = t.Currency, t.Mode != "" && t.Mode != protocol.ModeOnReservation
@@ -289,7 +279,7 @@ func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
 	case r.Fault != "": // an input of its owner
 		return sweep.Exited, exitNever, r.Fault
 	case killed || u.Status.Job.State == protocol.JobKilled:
-		return sweep.Lost, 0, "it was killed"
+		why = "it was killed"
 	}
 	return sweep.Lost, 0, why
 }
@@ -305,22 +295,11 @@ func (s *Sweeps) fetch(x *live, i, attempt int, r message.Run) protocol.Output {
 		name = fmt.Sprintf("%s/%s.%d", plan.FailedDir, name, attempt)
 	}
 	x.fetching[r.ID] = i
-	var files []protocol.StagedFile
-	for _, f := range u.Status.Outputs {
-		if r.Program.Wants(f.Path) {
-			files = append(files, f)
-		}
-	}
-	return protocol.Output{Send: []protocol.Message{s.files(message.StageOut{
-		Contract: r.Contract, Launch: r.ID, Seller: u.Seller, Files: files, Dir: x.Order.Out, Name: name,
-	})}}
+	return protocol.Output{Send: []protocol.Message{s.files(message.StageOut{Contract: r.Contract, Launch: r.ID, Seller: u.Seller, Files: r.Program.Wanted(u), Dir: x.Order.Out, Name: name})}}
 }
 
 func (s *Sweeps) files(body protocol.Body) protocol.Message {
-	return protocol.Message{
-		Performative: protocol.Request, Sender: s.self, Receivers: []protocol.AgentID{protocol.LocalFiles},
-		Protocol: protocol.ProtocolQueue, Body: body,
-	}
+	return protocol.Message{Performative: protocol.Request, Sender: s.self, Receivers: []protocol.AgentID{protocol.LocalFiles}, Protocol: protocol.ProtocolQueue, Body: body}
 }
 
 // Staged takes the outputs of a launch that have come, or cannot come. Nothing begins while they cannot be

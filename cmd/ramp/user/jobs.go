@@ -237,7 +237,7 @@ func fetched(c *cobra.Command, agent *control.Client, id, out string, unit int) 
 		if unit > 0 && u.Unit != unit-1 {
 			continue
 		}
-		for _, o := range node.Wanted(run.Program, u) {
+		for _, o := range run.Program.Wanted(u) {
 			f.Files = append(f.Files, filepath.Join(node.OutDir(out, run, u.Unit), filepath.FromSlash(o.Path)))
 		}
 	}

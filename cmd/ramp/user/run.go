@@ -358,7 +358,7 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 func (w *watching) fetch(out string) error {
 	n := 0
 	for _, u := range w.run.Units {
-		n += len(node.Wanted(w.run.Program, u))
+		n += len(w.run.Program.Wanted(u))
 		if u.Status.Why != "" && u.Status.Stage == message.StageDone {
 			fmt.Fprintf(cli.Notes(w.c), "%s unit %d: %s\n", w.name, u.Unit+1, u.Status.Why)
 		}

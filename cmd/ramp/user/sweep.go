@@ -155,10 +155,9 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 }
 
 func orderSweep(c *cobra.Command, agent *control.Client, q control.SweepCall, p *plan.Plan) (v message.Sweep, err error) {
-	if q.Plan, err = json.Marshal(p); err != nil {
-		return v, err
+	if q.Plan, err = json.Marshal(p); err == nil {
+		err = control.Sweep.Ask(c.Context(), agent, q, &v)
 	}
-	err = control.Sweep.Ask(c.Context(), agent, q, &v)
 	return v, err
 }
 
@@ -316,9 +315,7 @@ func printSweep(w io.Writer, v message.Sweep) {
 func forecastRows(v message.Sweep) [][]string {
 	rows := [][]string{{"resource", "group", "price", "a task", "lanes", "per hour", "tasks"}}
 	for _, r := range v.Resources {
-		rows = append(rows, []string{
-			r.Resource, strconv.Itoa(r.Group), r.Price.Cents(), cents(r.CostTask), strconv.Itoa(r.Lanes), perHour(r), strconv.Itoa(r.Assigned),
-		})
+		rows = append(rows, []string{r.Resource, strconv.Itoa(r.Group), r.Price.Cents(), cents(r.CostTask), strconv.Itoa(r.Lanes), perHour(r), strconv.Itoa(r.Assigned)})
 	}
 	return rows
 }
@@ -327,9 +324,7 @@ func forecastRows(v message.Sweep) [][]string {
 func resourceRows(v message.Sweep) [][]string {
 	rows := [][]string{{"resource", "a task", "per hour", "to do", "running", "done", "failed", "spent"}}
 	for _, r := range v.Resources {
-		rows = append(rows, []string{
-			r.Resource, cents(r.CostTask), perHour(r), strconv.Itoa(r.Assigned), strconv.Itoa(r.Running), strconv.Itoa(r.Done), strconv.Itoa(r.Failed), cents(r.Spent),
-		})
+		rows = append(rows, []string{r.Resource, cents(r.CostTask), perHour(r), strconv.Itoa(r.Assigned), strconv.Itoa(r.Running), strconv.Itoa(r.Done), strconv.Itoa(r.Failed), cents(r.Spent)})
 	}
 	return cli.WithoutZeros(rows)
 }

@@ -62,10 +62,7 @@ type template struct {
 // Parse reads a plan in YAML, or a Slurm job-array script. file names it for people, and read reads the
 // files that it names. Its errors are an *Error.
 func Parse(file string, doc []byte, read func(name string) ([]byte, error)) (*Plan, error) {
-	r := reader{read: read, plan: Plan{
-		Cores: 1, Wall: defaultWall, Strategy: sweep.CostTime, Equal: defaultEqual, RetryExit: 1, RetrySite: defaultRetrySite,
-		file: file, lines: map[string]int{},
-	}}
+	r := reader{read: read, plan: Plan{Cores: 1, Wall: defaultWall, Strategy: sweep.CostTime, Equal: defaultEqual, RetryExit: 1, RetrySite: defaultRetrySite, file: file, lines: map[string]int{}}}
 	if jobfile.IsScript(doc) {
 		r.script(doc)
 	} else {
