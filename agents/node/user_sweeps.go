@@ -10,6 +10,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/stage"
 	"ramp/agents/user"
 	"ramp/agents/user/sweep/plan"
 	"ramp/agents/user/sweeper"
@@ -36,13 +37,10 @@ func (u userAgent) inSweeps(ctx context.Context, f func(now time.Time, s *sweepe
 		out, failed = f(now, r.(*user.Role).Sweeps())
 		return out
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return exit.WithCode(exit.Failed, err)
-	case failed != nil:
-		return exit.WithCode(exit.Usage, failed)
 	}
-	return nil
+	return exit.WithCode(exit.Usage, failed)
 }
 
 func ofSweep[T any](ctx context.Context, u userAgent, id string, f func(now time.Time, s *sweeper.Sweeps) (T, bool)) (v T, err error) {
@@ -60,16 +58,18 @@ func (u userAgent) showSweep(ctx context.Context, q control.IDCall) (message.Swe
 	return ofSweep(ctx, u, q.ID, func(now time.Time, s *sweeper.Sweeps) (message.Sweep, bool) { return s.Show(now, q.ID) })
 }
 
-func (u userAgent) sweeps(ctx context.Context, _ control.None) (list []message.Sweep, err error) {
-	err = u.inSweeps(ctx, func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error) {
-		list = s.List(now)
-		return protocol.Output{}, nil
-	})
-	return list, err
+func (u userAgent) sweeps(ctx context.Context, _ control.None) ([]message.Sweep, error) {
+	return ofSweep(ctx, u, "", func(now time.Time, s *sweeper.Sweeps) ([]message.Sweep, bool) { return s.List(now), true })
 }
 
 func (u userAgent) setSweep(ctx context.Context, q message.SweepSet) (v message.Sweep, err error) {
-	if v, err = u.showSweep(ctx, control.IDCall{ID: q.ID}); err == nil {
+	inputs, err := ofSweep(ctx, u, q.ID, func(_ time.Time, s *sweeper.Sweeps) (map[string][]message.RunInput, bool) { return s.Inputs(q.ID) })
+	if err == nil && q.Verb == message.SweepRetry { // its program may have been repaired
+		if q.Inputs, err = sweeper.Renewed(inputs, stage.Describe); err != nil {
+			err = exit.Fail(exit.Usage, "", "nothing was bought: %w", err)
+		}
+	}
+	if err == nil {
 		err = u.inSweeps(ctx, func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error) { return s.Set(now, q) })
 	}
 	if err != nil {
@@ -84,6 +84,11 @@ func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Swee
 	p, err := sweeper.Complete(&o, q.Dir, func(spec string) ([]message.RunInput, error) { return InputsOf([]string{spec}) }, Launchable)
 	if err != nil {
 		return message.Sweep{}, exit.WithCode(exit.Usage, err)
+	}
+	if q.ID == "" {
+		if o.ID, err = ofSweep(ctx, u, o.ID, func(_ time.Time, s *sweeper.Sweeps) (string, bool) { return s.Joined(o), true }); err != nil {
+			return message.Sweep{}, err
+		}
 	}
 	answer := make(chan message.Sweep, 1)
 	var dry func(message.Sweep)

@@ -113,11 +113,12 @@ type SweepEntry struct {
 
 // SweepSet is the owner's change of a sweep; zero values change nothing.
 type SweepSet struct {
-	ID       string           `json:"id"`
-	Deadline time.Time        `json:"deadline,omitzero"`
-	Budget   protocol.Credits `json:"budget,omitempty"`
-	Strategy string           `json:"strategy,omitempty"`
-	Verb     SweepVerb        `json:"verb,omitempty"`
+	ID       string                `json:"id"`
+	Deadline time.Time             `json:"deadline,omitzero"`
+	Budget   protocol.Credits      `json:"budget,omitempty"`
+	Strategy string                `json:"strategy,omitempty"`
+	Verb     SweepVerb             `json:"verb,omitempty"`
+	Inputs   map[string][]RunInput `json:"-"` // for a retry: those of the order, as they are now
 }
 
 // SweepVerb is an order about a sweep.

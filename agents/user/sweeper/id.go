@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ramp/agents/user/sweep/plan"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -51,6 +53,50 @@ func ID(name string, o message.SweepOrder) string {
 	sum := sha256.Sum256(b)
 	name = strings.Trim(odd.ReplaceAllString(name, "-"), "-_")
 	return cmp.Or(name[:min(len(name), 40)], "sweep") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Inputs are the inputs of a sweep, as it sends them.
+func (s *Sweeps) Inputs(id string) (map[string][]message.RunInput, bool) {
+	x := s.by[id]
+	if x == nil {
+		return nil, false
+	}
+	return x.Order.Inputs, true
+}
+
+// Renewed are inputs as describe finds them now.
+func Renewed(old map[string][]message.RunInput, describe func(source, path string) (protocol.StagedFile, error)) (map[string][]message.RunInput, error) {
+	inputs := map[string][]message.RunInput{}
+	for spec, list := range old {
+		inputs[spec] = slices.Clone(list) // one task may run with the old ones
+		for i, in := range list {
+			var err error
+			if inputs[spec][i].File, err = describe(in.Source, in.File.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return inputs, nil
+}
+
+// renew replaces the inputs of a sweep, if there are others. Its digest becomes that of an order with them.
+func (x *live) renew(inputs map[string][]message.RunInput) {
+	if inputs == nil {
+		return
+	}
+	x.Order.Inputs = inputs
+	o := x.Order
+	o.Plan, _ = json.Marshal(x.Plan) // it was decoded
+	x.Digest = ID("", o)
+}
+
+// Joined is the ID of the sweep that a repeated order goes on with: a retry with other inputs keeps its old ID.
+func (s *Sweeps) Joined(o message.SweepOrder) string {
+	same := func(id string) bool { return s.by[id].Digest == ID("", o) && s.by[id].dry == nil && !s.by[id].Killed }
+	if i := slices.IndexFunc(s.order, same); s.by[o.ID] == nil && i >= 0 {
+		return s.order[i]
+	}
+	return o.ID
 }
 
 // Complete adds to an order its inputs, as described by read, and its ID if it has none. dir is the

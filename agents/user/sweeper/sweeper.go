@@ -323,10 +323,8 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	default:
 		return protocol.Output{}, fmt.Errorf("verb %q: want pause, resume, retry or kill", protocol.Clip(string(q.Verb)))
 	case "":
-	case message.SweepPause:
-		t.Paused = true
-	case message.SweepResume:
-		t.Paused = false
+	case message.SweepPause, message.SweepResume:
+		t.Paused = q.Verb == message.SweepPause
 	case message.SweepRetry:
 		if err := s.full(); x.over() && err != nil {
 			return protocol.Output{}, err
@@ -334,6 +332,7 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 		for _, i := range x.Retry() {
 			out.Save = append(out.Save, x.saveTask(i))
 		}
+		x.renew(q.Inputs)
 	case message.SweepKill:
 		x.Killed, t.Paused = true, true
 		for i := range x.Len() {

@@ -33,9 +33,7 @@ func newUserSweeps() *cobra.Command {
 			}
 			rows := [][]string{{"id", "created (" + words.Zone() + ")", "state", "tasks", "done", "failed", "spent"}}
 			for _, v := range list {
-				rows = append(rows, []string{
-					v.ID, words.ClockTime(v.Created), v.State, strconv.Itoa(v.Tasks.Total), strconv.Itoa(v.Tasks.Done), strconv.Itoa(v.Tasks.Failed), v.Spent.Cents(),
-				})
+				rows = append(rows, []string{v.ID, words.ClockTime(v.Created), v.State, strconv.Itoa(v.Tasks.Total), strconv.Itoa(v.Tasks.Done), strconv.Itoa(v.Tasks.Failed), v.Spent.Cents()})
 			}
 			return cli.ShowTable(c, list, rows)
 		},
@@ -45,7 +43,7 @@ func newUserSweeps() *cobra.Command {
 		sweepVerb(message.SweepPause, "Pause a sweep: start no more tasks", "Let running tasks finish, and start no others until 'ramp user sweeps resume'."),
 		sweepVerb(message.SweepResume, "Resume a paused sweep", "Resume a sweep that 'ramp user sweeps pause' stopped."),
 		sweepVerb(message.SweepKill, "Kill a sweep and its running tasks", "Kill the running tasks of a sweep, and start no others. Finished tasks keep their results."),
-		sweepVerb(message.SweepRetry, "Run the failed tasks of a sweep again", "Run again the tasks that failed permanently. Earlier failures no longer count."))
+		sweepVerb(message.SweepRetry, "Run the failed tasks of a sweep again", "Run again the tasks that failed permanently, with their inputs as they are now, such as a\nrepaired program. Earlier failures no longer count."))
 	return c
 }
 
@@ -65,21 +63,16 @@ func aboutSweep[Q, A any](c *cobra.Command, word string, call control.Endpoint[Q
 	}
 	var found []string
 	for _, v := range list {
-		if v.ID == word {
-			found = []string{word}
-			break
-		}
 		if strings.HasPrefix(v.ID, word) {
 			found = append(found, v.ID)
 		}
 	}
-	switch len(found) {
-	case 0:
+	switch slices.Sort(found); {
+	case len(found) == 0:
 		return exit.Fail(exit.Usage, "'ramp user sweeps' lists them", "no sweep %q", word)
-	case 1:
+	case len(found) == 1 || found[0] == word: // the shortest is first
 		return call.Ask(c.Context(), agent, q(found[0]), a)
 	}
-	slices.Sort(found)
 	return exit.Fail(exit.Usage, "", "%q begins the IDs of several sweeps: %s", word, strings.Join(found, ", "))
 }
 
