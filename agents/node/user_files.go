@@ -299,6 +299,8 @@ func (u userRuns) fetch(ctx context.Context, q control.RunCall) (message.Run, er
 	switch {
 	case err != nil:
 		return run, err
+	case !run.Over && slices.ContainsFunc(run.Units, withheld):
+		return run, exit.Fail(exit.Nothing, "", "the outputs of %s are not here yet: %s", q.ID, run.Units[slices.IndexFunc(run.Units, withheld)].Status.Why)
 	case !run.Over:
 		return run, exit.Fail(exit.Nothing, "'ramp logs -f "+q.ID+"' follows it", "%s has not ended: it is %s", q.ID, run.State)
 	case !filepath.IsAbs(q.Dir):

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,7 @@ func (u userRecords) needed() (list []message.Program, err error) {
 	return list, err
 }
 
-func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run, error) {
+func (u userRecords) showRun(ctx context.Context, q control.RunCall) (message.Run, error) {
 	value, err := u.journal.Get(user.TableRuns, q.ID)
 	if err != nil {
 		return message.Run{}, err
@@ -69,7 +70,31 @@ func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run,
 	if value == nil {
 		return message.Run{}, exit.Fail(exit.Usage, "'ramp jobs' lists them", "no program runs, or ran, in purchase %q", q.ID)
 	}
-	return user.ReadRun(value)
+	run, err := user.ReadRun(value)
+	return u.asking(ctx, run), err
+}
+
+// asking adds to the units of a run that its outputs wait for its owner's verdict.
+func (u userRecords) asking(ctx context.Context, run message.Run) message.Run {
+	run.Units = slices.Clone(run.Units) // others follow the run, too
+	for i := range run.Units {
+		unit := &run.Units[i]
+		if !withheld(*unit) || unit.Contract != "" { // bought again, under another ID
+			continue
+		}
+		p, _ := u.show(ctx, control.IDCall{ID: run.ID}) // without it, the site's words are shown
+		for _, x := range p.Units {
+			if x.Unit == unit.Unit && user.Waits(x) {
+				unit.Status.Why = fmt.Sprintf("'ramp user agree %s' pays %s and brings the outputs", run.ID, x.Due.Cents())
+			}
+		}
+	}
+	return run
+}
+
+// withheld reports whether a site keeps the outputs of a unit until its usage is paid.
+func withheld(u message.RunUnit) bool {
+	return u.Status.Stage == message.StageCollecting && u.Status.Why != ""
 }
 
 // followRun sends every change of a run until it is over.
@@ -81,7 +106,7 @@ func (u userRuns) followRun(ctx context.Context, q control.RunCall, send func(me
 		return err
 	}
 	for {
-		if err := send(run); err != nil || run.Over {
+		if err := send(u.asking(ctx, run)); err != nil || run.Over {
 			return err
 		}
 		if run, err = f.Next(ctx); err != nil {
@@ -113,7 +138,8 @@ func (u userRuns) control(ctx context.Context, q control.RunCall) (message.Run, 
 	if err := u.order(ctx, message.RunControl{ID: q.ID, Verb: q.Verb}); err != nil {
 		return run, exit.WithCode(exit.Failed, err)
 	}
-	return u.awaitControl(ctx, q, f)
+	run, err = u.awaitControl(ctx, q, f)
+	return u.asking(ctx, run), err
 }
 
 // submitted reports whether a unit's batch system has its program: before that no site

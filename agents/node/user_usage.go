@@ -9,6 +9,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
+	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
@@ -78,6 +79,9 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 		if user.Judged(unit) && q.About(unit) {
 			return nil
 		}
+	}
+	if i := slices.IndexFunc(p.Units, func(u message.PurchasedUnit) bool { return u.How == protocol.EndAgreed && q.About(u) }); i >= 0 && q.Agree {
+		return exit.Fail(exit.Nothing, "'ramp user show "+p.ID+"' shows it", "the usage of purchase %s is agreed already", p.ID)
 	}
 	if q.Record != "" {
 		return exit.Fail(exit.Nothing, "'ramp user show "+p.ID+"' shows what is filed now", "the usage record of purchase %s is another now, or is decided", p.ID)
