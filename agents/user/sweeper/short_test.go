@@ -54,15 +54,16 @@ func TestASweepThatIsShortSaysWhy(t *testing.T) {
 		terms   string
 		refusal sweeper.Bought
 	}{
-		"a: the site is closed to strangers":                           {refusal: sweeper.Bought{Why: "the site is closed to strangers"}},
-		"the account has too little for a lease":                       {refusal: sweeper.Bought{Why: "funds", Poor: true}},
-		"budget is too small: 'ramp user sweeps set s --budget 0.14' ": {terms: "budget: 0.01\n"},
-		"too small: 'ramp user sweeps set s --budget 0.07 --deadline ": {terms: "budget: 0.01\ndeadline: 3m\n"},
+		"a: the site is closed to strangers; the sweep goes on once a site sells, until 2026-08-01T01:00:00Z; 'ramp user sweeps kill s' ends it": {terms: "deadline: 1h\n", refusal: sweeper.Bought{Why: "the site is closed to strangers"}},
+		"the account has too little for a lease: the sweep goes on once it has more; 'ramp user sweeps kill s' ends it":                          {refusal: sweeper.Bought{Why: "funds", Poor: true}},
+		"budget is too small: 'ramp user sweeps set s --budget 0.14' ":                                                                           {terms: "budget: 0.01\n"},
+		"too small: 'ramp user sweeps set s --budget 0.07 --deadline ":                                                                           {terms: "budget: 0.01\ndeadline: 3m\n"},
 	} {
 		a := &refusing{}
 		s := sweeper.New("me", a)
 		now := dawn
-		out, err := s.Order(now, message.SweepOrder{ID: "s", Plan: eightTasks(t, c.terms), Out: "/out"}, nil)
+		order := message.SweepOrder{ID: "s", Plan: eightTasks(t, c.terms), Out: "/out"}
+		out, err := s.Order(now, order, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,6 +92,10 @@ func TestASweepThatIsShortSaysWhy(t *testing.T) {
 		if v := state(); v.State != "short" || !strings.Contains(v.Why, want) {
 			t.Errorf("it is %s: %s; want %q", v.State, v.Why, want)
 		}
+		a.orders = nil
+		if _, err := s.Order(now, order, nil); err != nil || state().State != "running" || len(a.orders) == 0 {
+			t.Errorf("ordered again, it is %s with %d orders: %v", state().State, len(a.orders), err)
+		}
 	}
 }
 
@@ -116,7 +121,7 @@ func TestASweepSaysThatTheBankHasNotDecided(t *testing.T) {
 	if lease.Options.MaxCost == 0 {
 		t.Fatalf("the lease has no bound: %+v", lease)
 	}
-	if _, err := s.Set(now, message.SweepSet{ID: "s", Budget: lease.Options.MaxCost - 1}); err == nil || !strings.Contains(err.Error(), "spent or committed") {
+	if _, err := s.Set(now, message.SweepSet{ID: "s", Budget: lease.Options.MaxCost - 1}); err == nil || !strings.Contains(err.Error(), "want at least "+(2*lease.Options.MaxCost).String()+", which is spent or committed") {
 		t.Errorf("a budget below what is committed: %v", err)
 	}
 	for waits, want := range map[string]string{"": "earlier", "it is away": "the bank has not decided on lease s.l0001: it is away; asking again"} {

@@ -191,8 +191,9 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	case dry != nil:
 	case x != nil && x.Digest != digest:
 		return protocol.Output{}, fmt.Errorf("sweep %s was begun with another plan, other inputs or another directory: give this one an --id of its own, or change that one with 'ramp user sweeps set'", o.ID)
-	case x != nil:
-		return protocol.Output{}, nil
+	case x != nil: // its owner may have mended what it waited for
+		x.barren, x.poor, x.tradeAt = 0, false, now
+		return s.Act(now), nil
 	}
 	if err := s.full(); err != nil {
 		return protocol.Output{}, err
@@ -354,7 +355,7 @@ func (x *live) mayChange(q message.SweepSet) error {
 		return fmt.Errorf("no sweep %q", q.ID)
 	case x.Killed && q.Verb != message.SweepKill:
 		return fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
-	case !x.Killed && x.over() && (q.Verb == message.SweepKill || q.Verb == message.SweepPause || q.Verb == message.SweepResume):
+	case !x.Killed && x.over() && q.Verb != message.SweepRetry && (q.Verb != "" || x.Count(sweep.Failed) == 0):
 		return fmt.Errorf("sweep %s has ended already", q.ID)
 	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
 		return fmt.Errorf("sweep %s has no task that failed for good", q.ID)
@@ -363,7 +364,7 @@ func (x *live) mayChange(q message.SweepSet) error {
 	}
 	stops := q.Verb == message.SweepKill || q.Verb == message.SweepPause
 	if spent, committed := x.Money(); q.Budget > 0 && q.Budget < spent+committed && !stops {
-		return fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, ceilCents(spent+committed))
+		return fmt.Errorf("budget %s: want at least %s, which is spent or committed; 'ramp user sweeps pause' buys nothing more", q.Budget, spent+committed)
 	}
 	return nil
 }

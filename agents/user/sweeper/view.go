@@ -43,11 +43,8 @@ func (x *live) state(now time.Time) string {
 		return statePaused
 	case x.busy() > 0 || x.buying() || x.trading != "":
 		return stateRunning
-	case !now.Before(x.at(x.Terms.Deadline)):
-		return stateShort
-	case x.poor:
-		return stateShort
-	case x.trades > 0 && x.Count(sweep.Assigned) == 0 && (x.barren >= barrenMost || x.barren > 0 && x.offering()):
+	case !now.Before(x.at(x.Terms.Deadline)), x.poor,
+		x.trades > 0 && x.Count(sweep.Assigned) == 0 && (x.barren >= barrenMost || x.barren > 0 && x.offering()):
 		return stateShort
 	}
 	return stateRunning
@@ -107,10 +104,7 @@ func (x *live) view(now time.Time) message.Sweep {
 		ID: x.Order.ID, Name: x.Plan.Name, State: x.state(now), Strategy: string(x.Terms.Strategy), Created: x.Created,
 		Deadline: x.at(x.Terms.Deadline), Spent: spent, Committed: committed, Currency: x.Currency, Out: x.Order.Out,
 		Predicted: message.SweepForecast{Cost: spent + committed + p.Cost},
-		Tasks: message.SweepTasks{
-			Total: x.Len(), Waiting: x.Count(sweep.Waiting), Assigned: x.Count(sweep.Assigned), Running: x.busy(),
-			Done: x.Count(sweep.Done), Failed: x.Count(sweep.Failed),
-		},
+		Tasks:     message.SweepTasks{Total: x.Len(), Waiting: x.Count(sweep.Waiting), Assigned: x.Count(sweep.Assigned), Running: x.busy(), Done: x.Count(sweep.Done), Failed: x.Count(sweep.Failed)},
 		Resources: x.resources(),
 	}
 	if x.Terms.Budget != noBudget {
@@ -163,15 +157,12 @@ func (x *live) resources() []message.SweepResource {
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b message.SweepResource) int { return cmp.Compare(a.CostTask, b.CostTask) })
+	first, group := 0, 1 // the first of each group is its cheapest
 	for i := range list {
-		list[i].Group = 1
-		if i > 0 {
-			first := slices.IndexFunc(list, func(r message.SweepResource) bool { return r.Group == list[i-1].Group })
-			list[i].Group = list[i-1].Group
-			if float64(list[i].CostTask) > float64(list[first].CostTask)*(1+float64(x.Plan.Equal)/10_000) {
-				list[i].Group++
-			}
+		if float64(list[i].CostTask) > float64(list[first].CostTask)*(1+float64(x.Plan.Equal)/10_000) {
+			first, group = i, group+1
 		}
+		list[i].Group = group
 	}
 	return list
 }
@@ -184,9 +175,9 @@ func (x *live) whyShort(now time.Time) string {
 	case !now.Before(x.at(x.Terms.Deadline)):
 		return fmt.Sprintf("%s, and the deadline has passed: 'ramp user sweeps set %s --deadline TIME' goes on", tasks, x.Order.ID)
 	case x.poor:
-		return tasks + ", and the account has too little for a lease: the sweep goes on once it has more"
+		return tasks + ", and the account has too little for a lease: the sweep goes on once it has more" + x.until()
 	case !x.offering():
-		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer")
+		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer") + "; the sweep goes on once a site sells" + x.until()
 	}
 	spent, committed := x.Money()
 	p := x.Problem(x.since(now))
@@ -202,6 +193,15 @@ func (x *live) whyShort(now time.Time) string {
 	p.Deadline = x.since(at)
 	enough := spent + committed + sweep.Advise(p).Cost
 	return fmt.Sprintf("%s: both budget and deadline are too small: 'ramp user sweeps set %s --budget %s --deadline %s' is enough at the present prices and rates", tasks, x.Order.ID, ceilCents(enough), at.UTC().Format(time.RFC3339))
+}
+
+// until is how long a sweep that is short may still buy.
+func (x *live) until() string {
+	by := ""
+	if x.Terms.Deadline < NoDeadline {
+		by = ", until " + x.at(x.Terms.Deadline).UTC().Format(time.RFC3339)
+	}
+	return by + "; 'ramp user sweeps kill " + x.Order.ID + "' ends it"
 }
 
 // refusal is the last refusal or failure of a site, or empty.
@@ -294,10 +294,7 @@ func (x *live) task(i int, cost protocol.Credits) message.SweepTask {
 		v.Parameters[p.Name] = p.Value
 	}
 	for k, a := range t.Attempts {
-		w := message.SweepAttempt{
-			Attempt: k + 1, Lease: x.leaseID(a.Lease), Launch: x.attemptID(i, k+1), Resource: protocol.AgentID(a.Site).Name(),
-			Started: x.at(a.Began), Why: a.Why,
-		}
+		w := message.SweepAttempt{Attempt: k + 1, Lease: x.leaseID(a.Lease), Launch: x.attemptID(i, k+1), Resource: protocol.AgentID(a.Site).Name(), Started: x.at(a.Began), Why: a.Why}
 		if a.How != "" {
 			w.Ended = x.at(a.Ended)
 		}
