@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -232,6 +233,12 @@ func fetched(c *cobra.Command, agent *control.Client, id, out string, unit int) 
 	var run message.Run
 	if err := control.RunFetch.Ask(c.Context(), agent, control.RunCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
 		return f, err
+	}
+	if first, _, again := strings.Cut(run.ID, ".retry"); again && run.Program.Array {
+		var before message.Run
+		if err := control.Run.Ask(c.Context(), agent, control.RunCall{ID: first}, &before); err == nil {
+			fmt.Fprintf(cli.Notes(c), "these are the indexes that were tried again; 'ramp fetch %.8s --out DIR' gets the others\n", before.Contract)
+		}
 	}
 	for _, u := range run.Units {
 		if unit > 0 && u.Unit != unit-1 {
