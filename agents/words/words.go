@@ -146,10 +146,7 @@ func AccountWords(id protocol.AgentID, name string) string {
 }
 
 // NoAccount is what an agent without an account is told, and what to do.
-const (
-	NoAccount     = "no bank has an account of this agent"
-	NoAccountHelp = "the bank's operator opens one: 'ramp bank account open NAME --cert agent.pem'"
-)
+const NoAccount, NoAccountHelp = "no bank has an account of this agent", "the bank's operator opens one: 'ramp bank account open NAME --cert agent.pem'"
 
 // Names are the names of agents.
 func Names(agents []protocol.AgentID, between string) string {

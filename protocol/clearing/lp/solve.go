@@ -154,15 +154,14 @@ func (s *Simplex) fill() {
 
 // beyond is by how far the variable at a position is outside its bounds; negative: below.
 func (s *Simplex) beyond(i int) float64 {
-	switch x := s.x[i]; {
-	case x < -feasible:
-		return x
-	case x > feasible:
-		if over := x - s.most[s.head[i]]; over > feasible {
-			return over
-		}
+	x := s.x[i]
+	if x > feasible {
+		x = max(x-s.most[s.head[i]], 0)
 	}
-	return 0
+	if math.Abs(x) <= feasible {
+		return 0
+	}
+	return x
 }
 
 // leaving is the position whose row promises the steepest step; -1 if all are within their bounds.
