@@ -14,7 +14,7 @@ func ReasonOf(c protocol.Code, one bool, deadline time.Time) string {
 	forms, known := map[protocol.Code][2]string{
 		protocol.CodeSize:         {"are too small", "is too small"},
 		protocol.CodePrice:        {"ask more", "asks more"},
-		protocol.CodeNoBank:       {"take no payment in that bank's currency", "takes no payment in that bank's currency"},
+		protocol.CodeNoBank:       {"take no payment in the chosen bank and currency", "takes no payment in the chosen bank and currency"},
 		protocol.CodeMode:         {"take no payment in that mode", "takes no payment in that mode"},
 		protocol.CodeProgram:      {"do not run that program", "does not run that program"},
 		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
