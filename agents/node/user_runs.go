@@ -85,7 +85,11 @@ func (u userRecords) asking(ctx context.Context, run message.Run) message.Run {
 		p, _ := u.show(ctx, control.IDCall{ID: run.ID}) // without it, the site's words are shown
 		for _, x := range p.Units {
 			if x.Unit == unit.Unit && user.Waits(x) {
-				unit.Status.Why = fmt.Sprintf("'ramp user agree %s' pays %s and brings the outputs", run.ID, x.Due.Cents())
+				only := ""
+				if len(p.Units) > 1 {
+					only = fmt.Sprintf(" --unit %d", x.Unit+1)
+				}
+				unit.Status.Why = fmt.Sprintf("'ramp user agree %s%s' pays %s and brings the outputs", run.ID, only, x.Due.Cents())
 			}
 		}
 	}

@@ -75,12 +75,11 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 	case len(q.Why) > contract.MaxWhy:
 		return exit.Fail(exit.Usage, "", "--why has %d bytes: want at most %d", len(q.Why), contract.MaxWhy)
 	}
-	for _, unit := range p.Units {
-		if user.Judged(unit) && q.About(unit) {
-			return nil
-		}
+	about := slices.DeleteFunc(slices.Clone(p.Units), func(u message.PurchasedUnit) bool { return !q.About(u) })
+	if slices.ContainsFunc(about, user.Judged) {
+		return nil
 	}
-	if i := slices.IndexFunc(p.Units, func(u message.PurchasedUnit) bool { return u.How == protocol.EndAgreed && q.About(u) }); i >= 0 && q.Agree {
+	if q.Agree && len(about) > 0 && !slices.ContainsFunc(about, func(u message.PurchasedUnit) bool { return u.How != protocol.EndAgreed }) {
 		return exit.Fail(exit.Nothing, "'ramp user show "+p.ID+"' shows it", "the usage of purchase %s is agreed already", p.ID)
 	}
 	if q.Record != "" {

@@ -146,7 +146,7 @@ func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.
 		}
 		switch {
 		case !bank.Recovering.IsZero():
-			lacks = cmp.Or(lacks, fmt.Errorf("%s was restored from a backup and is in recovery: it settles nothing until its operator ends that", t.Bank.Name()))
+			lacks = cmp.Or(lacks, fmt.Errorf("in recovery: %s was restored from a backup and settles nothing until its operator ends that", t.Bank.Name()))
 		case len(bank.Terms) == 0 || slices.Contains(bank.Terms, t):
 			usable = append(usable, t)
 		default:

@@ -76,7 +76,7 @@ func TestABankInRecoveryIsNotPaid(t *testing.T) {
 		t.Errorf("paid with %v, %v", got, err)
 	}
 	meet(second, 2, now.Add(-time.Hour))
-	if _, err := d.terms(now, nil, nil); err == nil || !strings.HasPrefix(err.Error(), "first was restored from a backup and is in recovery") {
+	if _, err := d.terms(now, nil, nil); err == nil || !strings.HasPrefix(err.Error(), "in recovery: first was restored from a backup") {
 		t.Errorf("both recover: %v", err)
 	}
 	meet(first, 2, time.Time{})

@@ -131,8 +131,6 @@ func (r *relaxation) addRows() (uses [][]use) {
 	return uses
 }
 
-func (r *relaxation) several() bool { return len(r.capacity) > len(r.cover.m.capacity) }
-
 func (r *relaxation) column(b int, uses []use) []lp.Entry {
 	o := &r.cover.m.offers[b]
 	for _, u := range o.units {

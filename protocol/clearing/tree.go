@@ -42,7 +42,7 @@ func (s *search) explore(once bool) (ended bool) {
 	found := s.found
 	if t := s.newTree(once); t != nil {
 		steps := s.purse.tree
-		if t.r.several() { // multipliers are often better then
+		if len(t.r.capacity) > len(s.cover.m.capacity) { // other levels are limited: multipliers are often better then
 			steps = min(steps, (s.purse.limit-s.purse.steps)/fewTree)
 		}
 		ended = s.within(steps, t.grow)
@@ -242,8 +242,7 @@ func (t *tree) wait(bound int64, offer int) {
 func (t *tree) choose(b int, take bool) bool {
 	cv := &t.s.cover
 	if !cv.live[b] {
-		taken := cv.by[cv.m.offers[b].units[0]] == b
-		return taken == take
+		return take == (cv.by[cv.m.offers[b].units[0]] == b)
 	}
 	c := choice{b, take, len(cv.trail)}
 	if take {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,6 +174,10 @@ are gone, and with 5 if a site does not answer.`,
 				if err != nil {
 					return err
 				}
+				var first message.Run
+				if at := retried.FindStringIndex(id); at != nil && control.Run.Ask(c.Context(), agent, control.RunCall{ID: id[:at[0]]}, &first) == nil && first.Program.Array {
+					fmt.Fprintf(cli.Notes(c), "these are the indexes that were tried again; 'ramp fetch %.8s --out DIR' gets those of the first attempt\n", first.Contract)
+				}
 				return cli.Show(c, f, f.print)
 			})
 		},
@@ -184,6 +188,9 @@ are gone, and with 5 if a site does not answer.`,
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }
+
+// retried is how the IDs end of what --retry bought.
+var retried = regexp.MustCompile(`\.retry\d+(\.bid\d+)?$`)
 
 // fetchAll fetches what all runs that are over have left and the sites still keep.
 func fetchAll(c *cobra.Command, out string) error {
@@ -233,12 +240,6 @@ func fetched(c *cobra.Command, agent *control.Client, id, out string, unit int) 
 	var run message.Run
 	if err := control.RunFetch.Ask(c.Context(), agent, control.RunCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
 		return f, err
-	}
-	if first, _, again := strings.Cut(run.ID, ".retry"); again && run.Program.Array {
-		var before message.Run
-		if err := control.Run.Ask(c.Context(), agent, control.RunCall{ID: first}, &before); err == nil {
-			fmt.Fprintf(cli.Notes(c), "these are the indexes that were tried again; 'ramp fetch %.8s --out DIR' gets the others\n", before.Contract)
-		}
 	}
 	for _, u := range run.Units {
 		if unit > 0 && u.Unit != unit-1 {
