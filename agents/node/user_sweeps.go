@@ -10,7 +10,6 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/agents/stage"
 	"ramp/agents/user"
 	"ramp/agents/user/sweep/plan"
 	"ramp/agents/user/sweeper"
@@ -63,11 +62,12 @@ func (u userAgent) sweeps(ctx context.Context, _ control.None) ([]message.Sweep,
 }
 
 func (u userAgent) setSweep(ctx context.Context, q message.SweepSet) (v message.Sweep, err error) {
-	inputs, err := ofSweep(ctx, u, q.ID, func(_ time.Time, s *sweeper.Sweeps) (map[string][]message.RunInput, bool) { return s.Inputs(q.ID) })
-	if err == nil && q.Verb == message.SweepRetry { // its program may have been repaired
-		if q.Inputs, err = sweeper.Renewed(inputs, stage.Describe); err != nil {
+	o, err := ofSweep(ctx, u, q.ID, func(_ time.Time, s *sweeper.Sweeps) (message.SweepOrder, bool) { return s.Ordered(q.ID) })
+	if err == nil && q.Verb == message.SweepRetry { // its inputs may have been repaired
+		if _, err = sweeper.Complete(&o, sweepInput, Launchable); err != nil {
 			err = exit.Fail(exit.Usage, "", "nothing was bought: %w", err)
 		}
+		q.Inputs = o.Inputs
 	}
 	if err == nil {
 		err = u.inSweeps(ctx, func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error) { return s.Set(now, q) })
@@ -78,10 +78,12 @@ func (u userAgent) setSweep(ctx context.Context, q message.SweepSet) (v message.
 	return u.showSweep(ctx, control.IDCall{ID: q.ID})
 }
 
+func sweepInput(spec string) ([]message.RunInput, error) { return inputsBelow(SourceOf(spec)) }
+
 // sweep begins a sweep, or goes on with it; or asks the market what it would cost.
 func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Sweep, error) {
-	o := message.SweepOrder{ID: q.ID, Plan: q.Plan, Out: q.Out}
-	p, err := sweeper.Complete(&o, q.Dir, func(spec string) ([]message.RunInput, error) { return InputsOf([]string{spec}) }, Launchable)
+	o := message.SweepOrder{ID: q.ID, Plan: q.Plan, Out: q.Out, Dir: q.Dir}
+	p, err := sweeper.Complete(&o, sweepInput, Launchable)
 	if err != nil {
 		return message.Sweep{}, exit.WithCode(exit.Usage, err)
 	}

@@ -9,9 +9,10 @@ import (
 // SweepOrder is the owner's order of a sweep (local).
 type SweepOrder struct {
 	ID     string                `json:"id"`
-	Plan   []byte                `json:"plan"`   // a plan.Plan in JSON
-	Inputs map[string][]RunInput `json:"inputs"` // by the words of the plan that name them
-	Out    string                `json:"out"`    // an absolute path
+	Plan   []byte                `json:"plan"`          // a plan.Plan in JSON
+	Inputs map[string][]RunInput `json:"inputs"`        // by the words of the plan that name them
+	Out    string                `json:"out"`           // an absolute path
+	Dir    string                `json:"dir,omitempty"` // of the inputs: an absolute path
 }
 
 // Sweep is the owner's view of a sweep; the JSON names are fixed.

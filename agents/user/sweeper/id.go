@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"ramp/agents/user/sweep/plan"
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -55,28 +54,15 @@ func ID(name string, o message.SweepOrder) string {
 	return cmp.Or(name[:min(len(name), 40)], "sweep") + "-" + hex.EncodeToString(sum[:4])
 }
 
-// Inputs are the inputs of a sweep, as it sends them.
-func (s *Sweeps) Inputs(id string) (map[string][]message.RunInput, bool) {
+// Ordered is the order of a sweep, with its inputs as it sends them.
+func (s *Sweeps) Ordered(id string) (message.SweepOrder, bool) {
 	x := s.by[id]
 	if x == nil {
-		return nil, false
+		return message.SweepOrder{}, false
 	}
-	return x.Order.Inputs, true
-}
-
-// Renewed are inputs as describe finds them now.
-func Renewed(old map[string][]message.RunInput, describe func(source, path string) (protocol.StagedFile, error)) (map[string][]message.RunInput, error) {
-	inputs := map[string][]message.RunInput{}
-	for spec, list := range old {
-		inputs[spec] = slices.Clone(list) // one task may run with the old ones
-		for i, in := range list {
-			var err error
-			if inputs[spec][i].File, err = describe(in.Source, in.File.Path); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return inputs, nil
+	o := x.Order
+	o.Plan, _ = json.Marshal(x.Plan) // it was decoded
+	return o, true
 }
 
 // renew replaces the inputs of a sweep, if there are others. Its digest becomes that of an order with them.
@@ -99,20 +85,32 @@ func (s *Sweeps) Joined(o message.SweepOrder) string {
 	return o.ID
 }
 
-// Complete adds to an order its inputs, as described by read, and its ID if it has none. dir is the
-// directory of the plan. check says whether a site could take a task's program.
-func Complete(o *message.SweepOrder, dir string, read func(spec string) ([]message.RunInput, error), check func(id string, p *message.Program) error) (plan.Plan, error) {
+// Complete adds to an order its inputs, as read describes them now, and its ID if it has none. check says
+// whether a site could take a task's program.
+func Complete(o *message.SweepOrder, read func(spec string) ([]message.RunInput, error), check func(id string, p *message.Program) error) (plan.Plan, error) {
 	p, err := Parse(*o)
 	if err != nil {
 		return p, err
 	}
-	if !filepath.IsAbs(o.Out) || !filepath.IsAbs(dir) {
-		return p, fmt.Errorf("directories %q and %q: want absolute paths", o.Out, dir)
+	old := o.Inputs
+	if !filepath.IsAbs(o.Out) || !filepath.IsAbs(o.Dir) && old == nil {
+		return p, fmt.Errorf("directories %q and %q: want absolute paths", o.Out, o.Dir)
 	}
-	o.Inputs = map[string][]message.RunInput{}
+	o.Inputs = map[string][]message.RunInput{} // a task may run with the old ones
 	for _, in := range p.AllInputs() {
-		if o.Inputs[in.Spec], err = read(Below(dir, in.Spec)); err != nil {
-			return p, err
+		specs := []string{Below(o.Dir, in.Spec)}
+		if o.Dir == "" { // begun by an earlier version, which did not keep it: read the old files
+			specs = nil
+			for _, f := range old[in.Spec] {
+				specs = append(specs, f.Source+"="+f.File.Path)
+			}
+		}
+		for _, spec := range specs {
+			list, err := read(spec)
+			if err != nil {
+				return p, err
+			}
+			o.Inputs[in.Spec] = append(o.Inputs[in.Spec], list...)
 		}
 	}
 	o.ID = cmp.Or(o.ID, ID(p.Name, *o))

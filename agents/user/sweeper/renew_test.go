@@ -2,8 +2,10 @@ package sweeper_test
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,69 @@ func (a *launching) Launch(_ time.Time, r message.Run) protocol.Output {
 	return protocol.Output{}
 }
 
+// finding reads files of 2 bytes that are there: a directory's are below it.
+func finding(files ...string) func(spec string) ([]message.RunInput, error) {
+	return func(spec string) (list []message.RunInput, err error) {
+		source, name, named := strings.Cut(spec, "=")
+		if !named {
+			name = path.Base(source)
+		}
+		for _, f := range files {
+			if rest, below := strings.CutPrefix(f, source); below && (rest == "" || rest[0] == '/') {
+				list = append(list, message.RunInput{File: protocol.StagedFile{Path: name + rest, Size: 2}, Source: f})
+			}
+		}
+		if list == nil {
+			err = fmt.Errorf("%s is gone", source)
+		}
+		return list, err
+	}
+}
+
+func anything(string, *message.Program) error { return nil }
+
+// A retry reads the inputs of the plan again, as an order does: a directory may have other files. Of a sweep
+// from an earlier version, whose directory is not known, it reads the old files.
+func TestARetryReadsADirectoryAgain(t *testing.T) {
+	p, err := plan.Parse("plan.yaml", []byte("task: {command: [./data/mend], inputs: [data]}\nparameters: {x: {values: [1, 2]}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := message.SweepOrder{Out: "/out", Dir: "/plan"}
+	if order.Plan, err = json.Marshal(p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweeper.Complete(&order, finding("/plan/data/gone", "/plan/data/mend"), anything); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, dir string
+		there     []string
+		want      string // paths; empty: refused
+	}{
+		{"a file more and one less", "/plan", []string{"/plan/data/mend", "/plan/data/more"}, "data/mend data/more"},
+		{"its old files", "", []string{"/plan/data/gone", "/plan/data/mend", "/plan/data/more"}, "data/gone data/mend"},
+		{"an old file is gone", "", []string{"/plan/data/mend"}, ""},
+		{"the directory is gone", "/plan", nil, ""},
+	} {
+		s := sweeper.New("me", &launching{})
+		begun := order
+		begun.Dir = c.dir
+		if _, err := s.Order(dawn, begun, nil); err != nil {
+			t.Fatal(err)
+		}
+		now, _ := s.Ordered(order.ID)
+		_, err := sweeper.Complete(&now, finding(c.there...), anything)
+		var paths []string
+		for _, in := range now.Inputs["data"] {
+			paths = append(paths, in.File.Path)
+		}
+		if got := strings.Join(paths, " "); (err == nil) != (c.want != "") || err == nil && got != c.want || now.ID != order.ID {
+			t.Errorf("%s: sweep %s has %q, %v", c.name, now.ID, got, err)
+		}
+	}
+}
+
 // A retry sends the inputs as they are now, also after a restart, and the order of a sweep with them
 // goes on with the one that was retried.
 func TestARetrySendsARepairedProgram(t *testing.T) {
@@ -32,12 +97,7 @@ func TestARetrySendsARepairedProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	describe := func(size int64) func(string, string) (protocol.StagedFile, error) {
-		return func(_, path string) (protocol.StagedFile, error) {
-			return protocol.StagedFile{Path: path, Size: size}, nil
-		}
-	}
-	order := message.SweepOrder{ID: "s", Out: "/out", Inputs: map[string][]message.RunInput{"wing": {{File: protocol.StagedFile{Path: "wing", Size: 1}, Source: "/wing"}}}}
+	order := message.SweepOrder{ID: "s", Out: "/out", Dir: "/plan", Inputs: map[string][]message.RunInput{"wing": {{File: protocol.StagedFile{Path: "wing", Size: 1}, Source: "/plan/wing"}}}}
 	if order.Plan, err = json.Marshal(p); err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +114,15 @@ func TestARetrySendsARepairedProgram(t *testing.T) {
 	if err := s.Restore(rows); err != nil {
 		t.Fatal(err)
 	}
-	old, _ := s.Inputs("s")
-	if _, err := sweeper.Renewed(old, func(string, string) (protocol.StagedFile, error) { return protocol.StagedFile{}, errors.New("gone") }); err == nil {
+	now, _ := s.Ordered("s")
+	if _, err := sweeper.Complete(&now, finding(), anything); err == nil {
 		t.Error("an input that is gone is renewed")
 	}
-	inputs, err := sweeper.Renewed(old, describe(2))
-	if err != nil || old["wing"][0].File.Size != 1 {
-		t.Fatalf("renewed: %v, and the old inputs are %v", err, old)
+	now, _ = s.Ordered("s")
+	if _, err := sweeper.Complete(&now, finding("/plan/wing"), anything); err != nil || now.ID != "s" || order.Inputs["wing"][0].File.Size != 1 {
+		t.Fatalf("renewed: %v, sweep %s, and the old inputs are %v", err, now.ID, order.Inputs)
 	}
+	inputs := now.Inputs
 	out, err := s.Set(dawn.Add(time.Minute), message.SweepSet{ID: "s", Verb: message.SweepRetry, Inputs: inputs})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +143,7 @@ func TestARetrySendsARepairedProgram(t *testing.T) {
 	if again.Inputs = order.Inputs; s.Joined(again) != "other" {
 		t.Error("an order with the old inputs joins it")
 	}
-	if now, _ := s.Inputs("s"); now["wing"][0].File.Size != 2 {
-		t.Errorf("it sends %v", now)
+	if now, _ := s.Ordered("s"); now.Inputs["wing"][0].File.Size != 2 {
+		t.Errorf("it sends %v", now.Inputs)
 	}
 }
