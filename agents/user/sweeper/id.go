@@ -55,30 +55,21 @@ func ID(name string, o message.SweepOrder) string {
 }
 
 // Ordered is the order of a sweep, with its inputs as it sends them.
-func (s *Sweeps) Ordered(id string) (message.SweepOrder, bool) {
-	x := s.by[id]
-	if x == nil {
-		return message.SweepOrder{}, false
+func (s *Sweeps) Ordered(id string) (o message.SweepOrder, found bool) {
+	x, found := s.by[id]
+	if found {
+		o = x.Order
+		o.Plan, _ = json.Marshal(x.Plan) // it was decoded
 	}
-	o := x.Order
-	o.Plan, _ = json.Marshal(x.Plan) // it was decoded
-	return o, true
+	return o, found
 }
 
-// renew replaces the inputs of a sweep, if there are others. Its digest becomes that of an order with them.
-func (x *live) renew(inputs map[string][]message.RunInput) {
-	if inputs == nil {
-		return
-	}
-	x.Order.Inputs = inputs
-	o := x.Order
-	o.Plan, _ = json.Marshal(x.Plan) // it was decoded
-	x.Digest = ID("", o)
-}
+// is reports whether an order is this sweep, by its digest: with the first inputs, or those of the last retry.
+func (x *live) is(digest string) bool { return digest == x.Digest || digest == x.Renewed }
 
 // Joined is the ID of the sweep that a repeated order goes on with: a retry with other inputs keeps its old ID.
 func (s *Sweeps) Joined(o message.SweepOrder) string {
-	same := func(id string) bool { return s.by[id].Digest == ID("", o) && s.by[id].dry == nil && !s.by[id].Killed }
+	same := func(id string) bool { return s.by[id].is(ID("", o)) && s.by[id].dry == nil && !s.by[id].Killed }
 	if i := slices.IndexFunc(s.order, same); s.by[o.ID] == nil && i >= 0 {
 		return s.order[i]
 	}

@@ -90,8 +90,8 @@ func TestARetryReadsADirectoryAgain(t *testing.T) {
 	}
 }
 
-// A retry sends the inputs as they are now, also after a restart, and the order of a sweep with them
-// goes on with the one that was retried.
+// A retry sends the inputs as they are now, also after a restart, and the order of a sweep with them,
+// or with those it began with, goes on with the one that was retried.
 func TestARetrySendsARepairedProgram(t *testing.T) {
 	p, err := plan.Parse("plan.yaml", []byte("task: {command: [./wing], inputs: [wing], wall: 1m}\nparameters: {x: {values: [1, 2]}}\n"), nil)
 	if err != nil {
@@ -140,8 +140,22 @@ func TestARetrySendsARepairedProgram(t *testing.T) {
 	if got := s.Joined(again); got != "s" {
 		t.Errorf("an order with the new inputs is sweep %s", got)
 	}
-	if again.Inputs = order.Inputs; s.Joined(again) != "other" {
-		t.Error("an order with the old inputs joins it")
+	if again.Inputs = order.Inputs; s.Joined(again) != "s" {
+		t.Error("an order with the old inputs is another sweep")
+	}
+	third := map[string][]message.RunInput{"wing": {{File: protocol.StagedFile{Path: "wing", Size: 3}, Source: "/plan/wing"}}}
+	if again.Inputs = third; s.Joined(again) != "other" {
+		t.Error("an order with inputs that it never had joins it")
+	}
+	again.ID = "s"
+	for _, c := range []struct {
+		inputs map[string][]message.RunInput
+		goesOn bool
+	}{{order.Inputs, true}, {inputs, true}, {third, false}} {
+		again.Inputs = c.inputs
+		if _, err := s.Order(dawn.Add(2*time.Minute), again, nil); (err == nil) != c.goesOn {
+			t.Errorf("an order of it with a program of %d bytes: %v", c.inputs["wing"][0].File.Size, err)
+		}
 	}
 	if now, _ := s.Ordered("s"); now.Inputs["wing"][0].File.Size != 2 {
 		t.Errorf("it sends %v", now.Inputs)

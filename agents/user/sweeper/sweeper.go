@@ -127,9 +127,10 @@ type row struct {
 	Terms    sweep.Terms        `json:"terms"`
 	Killed   bool               `json:"killed,omitempty"`
 	Currency string             `json:"currency,omitempty"`
-	Single   bool               `json:"single,omitempty"` // a lease is for one task: its end decides what is paid
-	Digest   string             `json:"digest"`           // of what was ordered
-	Offers   []sweep.Offer      `json:"offers,omitempty"` // of the last trades
+	Single   bool               `json:"single,omitempty"`  // a lease is for one task: its end decides what is paid
+	Digest   string             `json:"digest"`            // of what was ordered
+	Renewed  string             `json:"renewed,omitempty"` // its digest with the inputs of the last retry
+	Offers   []sweep.Offer      `json:"offers,omitempty"`  // of the last trades
 }
 
 type lease struct {
@@ -189,7 +190,7 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	digest := ID("", o)
 	switch x := s.by[o.ID]; {
 	case dry != nil:
-	case x != nil && x.Digest != digest:
+	case x != nil && !x.is(digest):
 		return protocol.Output{}, fmt.Errorf("sweep %s was begun with another plan, other inputs or another directory: give this one an --id of its own, or change that one with 'ramp user sweeps set'", o.ID)
 	case x != nil: // its owner may have mended what it waited for
 		x.barren, x.poor, x.tradeAt = 0, false, now
@@ -333,7 +334,9 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 		for _, i := range x.Retry() {
 			out.Save = append(out.Save, x.saveTask(i))
 		}
-		x.renew(q.Inputs)
+		x.Order.Inputs = q.Inputs
+		o, _ := s.Ordered(q.ID)
+		x.Renewed = ID("", o)
 	case message.SweepKill:
 		x.Killed, t.Paused = true, true
 		for i := range x.Len() {
