@@ -54,10 +54,10 @@ func TestASweepThatIsShortSaysWhy(t *testing.T) {
 		terms   string
 		refusal sweeper.Bought
 	}{
-		"a: the site is closed to strangers; the sweep goes on once a site sells, until 2026-08-01T01:00:00Z; 'ramp user sweeps kill s' ends it": {terms: "deadline: 1h\n", refusal: sweeper.Bought{Why: "the site is closed to strangers"}},
-		"the account has too little for a lease: the sweep goes on once it has more; 'ramp user sweeps kill s' ends it":                          {refusal: sweeper.Bought{Why: "funds", Poor: true}},
-		"budget is too small: 'ramp user sweeps set s --budget 0.14' ":                                                                           {terms: "budget: 0.01\n"},
-		"too small: 'ramp user sweeps set s --budget 0.07 --deadline ":                                                                           {terms: "budget: 0.01\ndeadline: 3m\n"},
+		"a: the site is closed to strangers; the sweep goes on once that has changed, until 2026-08-01T01:00:00Z; 'ramp user sweeps kill s' ends it": {terms: "deadline: 1h\n", refusal: sweeper.Bought{Why: "the site is closed to strangers"}},
+		"the account has too little for a lease: the sweep goes on once it has more; 'ramp user sweeps kill s' ends it":                              {refusal: sweeper.Bought{Why: "funds", Poor: true}},
+		"budget is too small: 'ramp user sweeps set s --budget 0.14' ":                                                                               {terms: "budget: 0.01\n"},
+		"too small: 'ramp user sweeps set s --budget 0.07 --deadline ":                                                                               {terms: "budget: 0.01\ndeadline: 3m\n"},
 	} {
 		a := &refusing{}
 		s := sweeper.New("me", a)

@@ -177,7 +177,7 @@ func (x *live) whyShort(now time.Time) string {
 	case x.poor:
 		return tasks + ", and the account has too little for a lease: the sweep goes on once it has more" + x.until()
 	case !x.offering():
-		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer") + "; the sweep goes on once a site sells" + x.until()
+		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer") + "; the sweep goes on once that has changed" + x.until()
 	}
 	spent, committed := x.Money()
 	p := x.Problem(x.since(now))
