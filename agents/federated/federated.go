@@ -186,7 +186,14 @@ func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, er
 			})
 		}
 		for _, m := range rules.Members() {
-			q.Members[string(m)] = standing(r.Self == m || site.Met(m), func() bool { _, alien := site.Alien(m); return alien })
+			switch _, alien := site.Alien(m); {
+			case alien:
+				q.Members[string(m)] = "mismatch"
+			case r.Self == m || site.Met(m):
+				q.Members[string(m)] = "same"
+			default:
+				q.Members[string(m)] = "unknown"
+			}
 		}
 		return none
 	})
@@ -195,14 +202,4 @@ func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, er
 	}
 	slices.SortStableFunc(q.Jobs, func(a, b control.QueueLine) int { return b.Number - a.Number })
 	return q, err
-}
-
-func standing(same bool, alien func() bool) string {
-	switch {
-	case alien():
-		return "mismatch"
-	case same:
-		return "same"
-	}
-	return "unknown"
 }

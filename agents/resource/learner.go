@@ -178,66 +178,43 @@ func (l *learner) addOdds(now time.Time, body protocol.Body, lines []message.Quo
 	if !ok {
 		return body
 	}
-	copied := false
+	p.Offers = slices.Clone(p.Offers) // the seller repeats the same ones on request
 	for i, o := range p.Offers {
-		odds := l.odds(now, o)
-		if odds == o.Queued {
-			continue
-		}
-		if !copied { // the seller repeats the same offers on request
-			p.Offers, copied = slices.Clone(p.Offers), true
-		}
-		p.Offers[i].Queued = odds
+		p.Offers[i].Queued = l.odds(now, o)
 	}
 	l.explain(now, lines)
-	if !copied {
-		return body
-	}
 	return p
 }
 
 func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
 	for i := range lines {
-		o := lines[i].Offer
-		if o == nil {
-			continue
-		}
-		if odds := l.odds(now, *o); odds != o.Queued {
-			told := *o
-			told.Queued = odds
-			lines[i].Offer = &told
+		if lines[i].Offer != nil {
+			o := *lines[i].Offer
+			o.Queued = l.odds(now, o)
+			lines[i].Offer = &o
 		}
 	}
 }
 
 func (l *learner) status() *message.ForecastStatus {
 	total := l.learnt.Total()
-	s := &message.ForecastStatus{Told: total.Told, Held: total.Held, Rate: rate(total)}
+	s := &message.ForecastStatus{Told: total.Told, Held: total.Held, Rate: known(total.Rate())}
 	for c := range forecast.Clusters {
-		score := l.learnt.Score(c)
-		w := message.WaitStatus{
-			Cores: forecast.ClusterName(c), Seen: l.learnt.Waits(c).Len(), Runs: l.learnt.Runs(c).Len(),
-			Told: score.Told, Held: score.Held, Rate: rate(score), Resets: l.learnt.Waits(c).Changes(),
-		}
-		w.Median = bound(l.learnt.Waits(c), forecast.Level{Quantile: .5, Confidence: confidence})
-		w.Bound = bound(l.learnt.Waits(c), forecast.Usual())
-		if p, ok := l.learnt.Waits(c).Within(3600, confidence); ok {
-			w.Hour = &p
-		}
-		s.Waits = append(s.Waits, w)
+		score, waits := l.learnt.Score(c), l.learnt.Waits(c)
+		s.Waits = append(s.Waits, message.WaitStatus{
+			Cores: forecast.ClusterName(c), Seen: waits.Len(), Runs: l.learnt.Runs(c).Len(),
+			Told: score.Told, Held: score.Held, Rate: known(score.Rate()), Resets: waits.Changes(),
+			Median: known(waits.Bound(forecast.Level{Quantile: .5, Confidence: confidence})),
+			Bound:  known(waits.Bound(forecast.Usual())),
+			Hour:   known(waits.Within(3600, confidence)),
+		})
 	}
 	return s
 }
 
-func rate(s forecast.Score) *float64 {
-	if r, ok := s.Rate(); ok {
-		return &r
-	}
-	return nil
-}
-
-func bound(s *forecast.Series, level forecast.Level) *int64 {
-	if x, ok := s.Bound(level); ok {
+// known is a value that is there, or nil.
+func known[T any](x T, ok bool) *T {
+	if ok {
 		return &x
 	}
 	return nil

@@ -56,12 +56,11 @@ func (o *optimistic) renew(q message.QueueChanged, shown []string, fed *federate
 	clear(o.needs)
 	claims := make([]forecast.Claim, len(q.Running))
 	for i, j := range q.Running {
-		claims[i] = forecast.Claim{Cores: j.Cores, Start: j.Started.Unix(), Requested: ceil(j.Started.Add(j.Wall)) - j.Started.Unix()}
 		if j.ID == "" || j.Started.IsZero() {
-			claims[i] = forecast.Claim{}
 			o.opaque = append(o.opaque, snap.Running[i])
 			continue
 		}
+		claims[i] = forecast.Claim{Cores: j.Cores, Start: j.Started.Unix(), Requested: ceil(j.Started.Add(j.Wall)) - j.Started.Unix()}
 		o.running = append(o.running, claims[i])
 	}
 	claim := func(r workload.Running) forecast.Claim { return claims[r.Number] }

@@ -86,9 +86,7 @@ func countSold(s *message.SlotStatus, now time.Time, slot protocol.Slot) {
 	} else {
 		s.Begun++
 	}
-	if slot.End.After(s.LastEnds) {
-		s.LastEnds = slot.End
-	}
+	s.LastEnds = protocol.Later(s.LastEnds, slot.End)
 }
 
 // LoadOf is how much of a site's machine is allocated an hour from now, for an index: in
