@@ -217,30 +217,28 @@ func (f *federated) wake(now time.Time) protocol.Output {
 // foreign marks the federation's own reservations as somebody else's, so that the market
 // neither sells their cores nor frees them. A long claim with another number of cores than is
 // configured now is released once the site is idle, and so are those of a site that has left its
-// federation, or before they begin: open counts the launches in them.
-func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged, open int) (message.QueueChanged, protocol.Output) {
+// federation, or before they begin. Nothing else resumes its suspended launches then.
+func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged, launches *launch.Site) (message.QueueChanged, protocol.Output) {
 	var out protocol.Output
+	open, _ := launches.Open(claimPrefix)
+	cores := 0
 	var claims []claimed
 	q.Reservations = slices.Clone(q.Reservations)
 	for i, r := range q.Reservations {
 		if !r.Mine || !strings.HasPrefix(r.ID, claimPrefix) {
 			continue
 		}
-		q.Reservations[i].Mine = false
-		if f == nil {
-			if open == 0 || r.Slot.Start.After(now) {
-				out = out.Join(toQueue(self, message.Release{ID: r.ID}))
-			}
-			continue
+		switch q.Reservations[i].Mine = false; {
+		case f == nil && open > 0 && !r.Slot.Start.After(now):
+			cores += r.Slot.Cores
+		case f == nil, r.Slot.Cores != f.cfg.Modules && r.Slot.Wall() > claimSmall && len(f.site.Runs()) == 0:
+			out = out.Join(toQueue(self, message.Release{ID: r.ID}))
+		default:
+			claims = append(claims, claimed{r.ID, r.Slot, true})
 		}
-		if r.Slot.Cores != f.cfg.Modules && r.Slot.Wall() > claimSmall && len(f.site.Runs()) == 0 {
-			out = out.Join(f.queue(message.Release{ID: r.ID}))
-			continue
-		}
-		claims = append(claims, claimed{r.ID, r.Slot, true})
 	}
 	if f == nil {
-		return q, out
+		return q, out.Join(launch.Waits{Site: launches}.Resume(claimPrefix, cores))
 	}
 	f.claims, f.listed, f.known = nil, claims, true
 	f.enter(claims...)

@@ -182,7 +182,8 @@ func TestAnotherNumberOfCoresCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A site that leaves its federation sells its cores once no job of it runs.
+// A site that leaves its federation lets the suspended jobs go on, and sells its cores once the last
+// one has ended.
 func TestASiteThatLeavesSellsAgain(t *testing.T) {
 	s := member(t, 2, 2)
 	for range 16 * 24 {
@@ -197,29 +198,56 @@ func TestASiteThatLeavesSellsAgain(t *testing.T) {
 			batch = id
 		}
 	}
-	s.store.append([]protocol.Record{{Table: launch.Table, Key: "job.1", Value: fmt.Appendf(nil, `{"stage":"submitted","batch":%q,"number":1,"reservation":"job"}`, batch)}})
-	s.batch.jobs["job.1"] = protocol.JobStatus{State: protocol.JobRunning, Started: s.now}
+	begun := func(id string, cores int, state protocol.JobState) {
+		s.batch.jobs[id] = protocol.JobStatus{State: state, Started: s.now}
+		s.store.append([]protocol.Record{{Table: launch.Table, Key: id, Value: fmt.Appendf(nil,
+			`{"stage":"submitted","batch":%q,"number":1,"reservation":%q,"launch":%[2]q,"slot":{"cores":%d},"status":{"state":%q,"started":%q}}`, batch, id, cores, state, s.now.Format(time.RFC3339))}})
+	}
+	begun("federation-a.1", 1, protocol.JobSuspended)
+	begun("federation-b.1", 2, protocol.JobSuspended)
+	begun("federation-c.1", 1, protocol.JobSuspended)
+	begun("federation-d.1", 2, protocol.JobRunning)
 	s.cfg.Federation = federation.Config{}
 	s.start()
 	s.pass(2 * time.Minute)
 	if claimedAt(s, far) != 0 || !offers(s, 1, far) {
 		t.Errorf("%d cores stay claimed", claimedAt(s, far))
 	}
-	if claimedAt(s, s.now) != 2 || offers(s, 1, s.now.Add(time.Minute)) {
-		t.Errorf("a job runs, and %d cores are claimed", claimedAt(s, s.now))
+	for _, step := range []struct {
+		run, end string
+	}{{"d", "d"}, {"ac", "a"}, {"c", "c"}, {"b", "b"}} { // those whose cores fit go on
+		s.start() // whatever was ordered before, by the journal alone
+		if run := running(s); run != step.run {
+			t.Fatalf("%q run, want %q", run, step.run)
+		}
+		if claimedAt(s, s.now) != 2 || offers(s, 1, s.now.Add(time.Minute)) {
+			t.Errorf("a job runs, and %d cores are claimed", claimedAt(s, s.now))
+		}
+		if n := s.role.Status(s.now).Queue.Running; n != len(step.run) {
+			t.Errorf("%d jobs are said to run, want %d", n, len(step.run))
+		}
+		if why := resource.Shortage(s.role, s.now); !strings.Contains(why, "sold again once its running jobs have ended") {
+			t.Errorf("shortage: %q", why)
+		}
+		s.batch.jobs["federation-"+step.end+".1"] = protocol.JobStatus{State: protocol.JobExited, Started: noon, Ended: s.now}
+		s.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalQueue, Protocol: protocol.ProtocolQueue,
+			Body: message.JobChanged{ID: "federation-" + step.end + ".1", At: s.now, Status: s.batch.jobs["federation-"+step.end+".1"]}})
 	}
-	if n := s.role.Status(s.now).Queue.Running; n != 1 {
-		t.Errorf("%d jobs are said to run", n)
-	}
-	if why := resource.Shortage(s.role, s.now); !strings.Contains(why, "sold again once its running jobs have ended") {
-		t.Errorf("shortage: %q", why)
-	}
-	s.batch.jobs["job.1"] = protocol.JobStatus{State: protocol.JobExited, Started: noon, Ended: s.now}
-	s.pass(3 * time.Minute)
+	s.pass(2 * time.Minute)
 	if claimedAt(s, s.now) != 0 || !offers(s, 1, s.now.Add(time.Minute)) {
 		t.Errorf("after the last job, %d cores stay claimed", claimedAt(s, s.now))
 	}
 	if why := resource.Shortage(s.role, s.now); why != "" {
 		t.Errorf("shortage: %q", why)
 	}
+}
+
+// running names the federation's jobs that the batch system runs, by their letters.
+func running(s *site) (names string) {
+	for _, c := range "abcd" {
+		if s.batch.jobs["federation-"+string(c)+".1"].State == protocol.JobRunning {
+			names += string(c)
+		}
+	}
+	return names
 }

@@ -90,8 +90,7 @@ func expected(m protocol.Message) bool {
 // queueChanged takes the state of the batch system: it is what can be sold, shows
 // which promises hold, and teaches how long jobs wait and run.
 func (r *Role) queueChanged(now time.Time, m protocol.Message, q message.QueueChanged) protocol.Output {
-	open, _ := r.launches.Open(claimPrefix)
-	q, claims := r.fed.foreign(now, r.self, q, open)
+	q, claims := r.fed.foreign(now, r.self, q, r.launches)
 	m.Body = q
 	r.market.renew(now, q)
 	r.sellers.Retune(r.seller())

@@ -44,6 +44,29 @@ func (s *Site) Open(prefix string) (open, running int) {
 	return open, running
 }
 
+// Resume lets the suspended launches in the batch system's reservations of a prefix go on, as far as
+// their cores fit beside those of the others; if nothing else runs, one does in any case.
+func (s Waits) Resume(prefix string, cores int) (out protocol.Output) {
+	var idle []*job
+	used := 0
+	for _, j := range s.jobs.running() {
+		switch {
+		case !j.submitted() || !strings.HasPrefix(j.Batch, prefix):
+		case j.Status.State == protocol.JobSuspended:
+			idle = append(idle, j)
+		default:
+			used += j.Slot.Cores
+		}
+	}
+	for _, j := range idle {
+		if used == 0 || used+j.Slot.Cores <= cores {
+			used += j.Slot.Cores
+			out = out.Join(s.composer.signal(j, message.SignalResume))
+		}
+	}
+	return out
+}
+
 // Begin lets a launch begin that is ready and waits for its site's word.
 func (s Waits) Begin(now time.Time, reservation string, slot protocol.Slot, batch string) protocol.Output {
 	j := s.last(reservation)
