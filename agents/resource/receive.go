@@ -2,6 +2,7 @@ package resource
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -118,6 +119,9 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobChanged) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
 	out = out.Join(r.fed.follow(now))
+	if r.fed == nil && body.Status.State.Over() && strings.HasPrefix(body.ID, claimPrefix) { // its cores are free
+		out = out.Join(r.poll(now))
+	}
 	reservation, ends := r.launches.Ends(body.ID)
 	if !ends {
 		return out
