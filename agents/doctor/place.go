@@ -190,7 +190,11 @@ func (p *examination) checkBatch() {
 func (p *examination) checkFederation(ctx context.Context) {
 	var q control.SiteQueue
 	if p.daemon != nil && control.FederationQueue.Ask(ctx, p.daemon, control.None{}, &q) == nil && q.Shortage != "" {
-		p.warn("federation", "wait until they are free, or change resource.federation.cores", "%s", q.Shortage)
+		help := "wait until they are free, or change resource.federation.cores"
+		if q.Rules == "" { // the site has left it
+			help = "wait until its jobs have ended"
+		}
+		p.warn("federation", help, "%s", q.Shortage)
 	}
 }
 

@@ -115,7 +115,9 @@ func WriteQueue(w io.Writer, q control.SiteQueue, table func(w io.Writer, rows .
 		}
 		rows = append(rows, []string{j.ID, j.Level, string(j.State), fmt.Sprintf("%d (%d..%d)", j.Modules.Got, j.Modules.Least, j.Modules.Most), j.Home.Name(), j.Owner.Name(), fmt.Sprintf("%d×", j.Preempted)})
 	}
-	fmt.Fprintf(w, "%d of %s in use, bidding in %s\n", used, words.Plural(q.Modules, "module"), words.Plural(q.Auction, "auction"))
+	if q.Rules != "" { // else the site has left it
+		fmt.Fprintf(w, "%d of %s in use, bidding in %s\n", used, words.Plural(q.Modules, "module"), words.Plural(q.Auction, "auction"))
+	}
 	if q.Shortage != "" {
 		fmt.Fprintln(w, "federation:", q.Shortage)
 	}

@@ -50,7 +50,7 @@ means that a member has another file; the two do not bid for each other's jobs.`
 			for _, m := range r.Members() {
 				v.Members[string(m)] = "unknown"
 			}
-			if q, ok := askQueue(c); ok {
+			if q, ok := askQueue(c); ok && q.Rules != "" {
 				for m := range v.Members {
 					v.Members[m] = q.Members[m]
 					if q.Rules != r.Digest {
