@@ -110,10 +110,13 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 	case message.JobQuery:
 		body = message.JobChanged{ID: r.Job.ID, At: now, Status: b.look(now, r.Job.ID)}
 	case message.Signal:
-		if body = b.kill(now, r.ID); r.Verb == message.SignalResume {
-			b.jobs[r.ID] = protocol.JobStatus{State: protocol.JobRunning, Started: now}
-			body = message.JobChanged{ID: r.ID, At: now, Status: b.jobs[r.ID]}
+		if r.Verb == message.SignalKill {
+			body = b.kill(now, r.ID)
+			break
 		}
+		state := map[message.JobSignal]protocol.JobState{message.SignalSuspend: protocol.JobSuspended, message.SignalResume: protocol.JobRunning}[r.Verb]
+		b.jobs[r.ID] = protocol.JobStatus{State: state, Started: now}
+		body = message.JobChanged{ID: r.ID, At: now, Status: b.jobs[r.ID]}
 	default:
 		panic("unknown request " + m.Body.Kind())
 	}

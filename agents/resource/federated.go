@@ -217,7 +217,7 @@ func (f *federated) wake(now time.Time) protocol.Output {
 // foreign marks the federation's own reservations as somebody else's, so that the market
 // neither sells their cores nor frees them. A long claim with another number of cores than is
 // configured now is released once the site is idle, and so are those of a site that has left its
-// federation, or before they begin. Nothing else resumes its suspended launches then.
+// federation. Nothing else suspends and resumes its launches then.
 func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.QueueChanged, launches *launch.Site) (message.QueueChanged, protocol.Output) {
 	var out protocol.Output
 	open, _ := launches.Open(claimPrefix)
@@ -229,8 +229,10 @@ func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.Queu
 			continue
 		}
 		switch q.Reservations[i].Mine = false; {
-		case f == nil && open > 0 && !r.Slot.Start.After(now):
-			cores += r.Slot.Cores
+		case f == nil && open > 0:
+			if !r.Slot.Start.After(now) {
+				cores += r.Slot.Cores
+			}
 		case f == nil, r.Slot.Cores != f.cfg.Modules && r.Slot.Wall() > claimSmall && len(f.site.Runs()) == 0:
 			out = out.Join(toQueue(self, message.Release{ID: r.ID}))
 		default:
@@ -238,7 +240,7 @@ func (f *federated) foreign(now time.Time, self protocol.AgentID, q message.Queu
 		}
 	}
 	if f == nil {
-		return q, out.Join(launch.Waits{Site: launches}.Resume(claimPrefix, cores))
+		return q, out.Join(launch.Waits{Site: launches}.Fit(claimPrefix, cores))
 	}
 	f.claims, f.listed, f.known = nil, claims, true
 	f.enter(claims...)

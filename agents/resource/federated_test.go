@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -210,12 +211,23 @@ func TestASiteThatLeavesSellsAgain(t *testing.T) {
 	s.cfg.Federation = federation.Config{}
 	s.start()
 	s.pass(2 * time.Minute)
-	if claimedAt(s, far) != 0 || !offers(s, 1, far) {
-		t.Errorf("%d cores stay claimed", claimedAt(s, far))
+	if claimedAt(s, far) != 2 || offers(s, 1, far) {
+		t.Errorf("a job may run on, and %d cores stay claimed", claimedAt(s, far))
 	}
+	if run := running(s); run != "d" {
+		t.Errorf("%q run, want the one that ran", run)
+	}
+	claims := maps.Clone(s.batch.slots)
+	clear(s.batch.slots)
+	s.pass(2 * time.Minute)
+	if run := running(s); run != "" {
+		t.Errorf("%q run without a claim: their cores are sold", run)
+	}
+	maps.Copy(s.batch.slots, claims)
+	s.pass(2 * time.Minute)
 	for _, step := range []struct {
 		run, end string
-	}{{"d", "d"}, {"ac", "a"}, {"c", "c"}, {"b", "b"}} { // those whose cores fit go on
+	}{{"ac", "a"}, {"c", "c"}, {"b", "b"}, {"d", "d"}} { // those whose cores fit go on
 		s.start() // whatever was ordered before, by the journal alone
 		if run := running(s); run != step.run {
 			t.Fatalf("%q run, want %q", run, step.run)
@@ -233,8 +245,8 @@ func TestASiteThatLeavesSellsAgain(t *testing.T) {
 		s.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalQueue, Protocol: protocol.ProtocolQueue,
 			Body: message.JobChanged{ID: "federation-" + step.end + ".1", At: s.now, Status: s.batch.jobs["federation-"+step.end+".1"]}})
 	}
-	if claimedAt(s, s.now) != 0 {
-		t.Errorf("after the last job, %d cores stay claimed", claimedAt(s, s.now))
+	if claimedAt(s, s.now) != 0 || claimedAt(s, far) != 0 {
+		t.Errorf("after the last job, %d and %d cores stay claimed", claimedAt(s, s.now), claimedAt(s, far))
 	}
 	s.pass(2 * time.Minute)
 	if !offers(s, 1, s.now.Add(time.Minute)) {

@@ -44,24 +44,24 @@ func (s *Site) Open(prefix string) (open, running int) {
 	return open, running
 }
 
-// Resume lets the suspended launches in the batch system's reservations of a prefix go on, as far as
-// their cores fit beside those of the others; if nothing else runs, one does in any case.
-func (s Waits) Resume(prefix string, cores int) (out protocol.Output) {
-	var idle []*job
-	used := 0
-	for _, j := range s.jobs.running() {
-		switch {
-		case !j.submitted() || !strings.HasPrefix(j.Batch, prefix):
-		case j.Status.State == protocol.JobSuspended:
-			idle = append(idle, j)
-		default:
-			used += j.Slot.Cores
-		}
-	}
-	for _, j := range idle {
-		if used == 0 || used+j.Slot.Cores <= cores {
-			used += j.Slot.Cores
-			out = out.Join(s.composer.signal(j, message.SignalResume))
+// Fit suspends launches in the batch system's reservations of a prefix that do not fit into so many cores,
+// and resumes those that do; running ones come first.
+func (s Waits) Fit(prefix string, cores int) (out protocol.Output) {
+	for _, state := range []protocol.JobState{protocol.JobRunning, protocol.JobSuspended} {
+		for _, j := range s.jobs.running() {
+			if !j.submitted() || !strings.HasPrefix(j.Batch, prefix) || j.Status.State != state {
+				continue
+			}
+			fits := j.Slot.Cores <= cores
+			if fits {
+				cores -= j.Slot.Cores
+			}
+			switch {
+			case fits && state == protocol.JobSuspended:
+				out = out.Join(s.composer.signal(j, message.SignalResume))
+			case !fits && state == protocol.JobRunning:
+				out = out.Join(s.composer.signal(j, message.SignalSuspend))
+			}
 		}
 	}
 	return out
