@@ -15,7 +15,7 @@ const (
 	mostPrice  = 1 << 46          // of a unit or group, or of a row's cores
 	mostLPSize = 1 << 21          // entries, and
 	mostLPRows = 1 << 12          // rows; a larger relaxation is not tried
-	lpWork     = 8                // entries touched in a step of search
+	lpWork     = 7                // entries touched in a step of search
 	sumBits    = 20               // limits on other levels are below 2^sumBits
 	integral   = 1e-6             // a value nearer to a whole number counts as whole
 	rayScale   = float64(1 << 44) // largest price of a ray
