@@ -145,7 +145,8 @@ func stopping(err error) error {
 
 // Get makes the call and returns its answer.
 func (e Endpoint[Q, A]) Get(ctx context.Context, c *Client, q Q) (a A, err error) {
-	return a, e.Ask(ctx, c, q, &a)
+	err = e.Ask(ctx, c, q, &a)
+	return a, err
 }
 
 // Ask makes the call and decodes its answer into a, unless a is nil.
