@@ -145,7 +145,7 @@ func AccountWords(id protocol.AgentID, name string) string {
 	return name
 }
 
-// NoAccount is what an agent without an account is told, and what to do.
+// NoAccount says that an agent has no account, and NoAccountHelp how it gets one.
 const NoAccount, NoAccountHelp = "no bank has an account of this agent", "the bank's operator opens one: 'ramp bank account open NAME --cert agent.pem'"
 
 // Names are the names of agents.

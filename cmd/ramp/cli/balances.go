@@ -39,7 +39,7 @@ needs its running daemon for this. Ends with 5 if a bank has not answered within
 // WarnNoAccount tells an agent without accounts how it gets one.
 func WarnNoAccount(c *cobra.Command, accounts int) {
 	if accounts == 0 && !c.Flags().Changed("watch") {
-		fmt.Fprintf(c.ErrOrStderr(), "%s; hint: %s\n", words.NoAccount, words.NoAccountHelp)
+		fmt.Fprintf(Notes(c), "%s; hint: %s\n", words.NoAccount, words.NoAccountHelp)
 	}
 }
 
